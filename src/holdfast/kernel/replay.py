@@ -1,0 +1,112 @@
+"""What a job must look like, worked out from its events alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from holdfast.kernel.event import Event
+from holdfast.kernel.lifecycle import Lifecycle, Tries
+from holdfast.kernel.state import LEASED, OVER, RANK, Canonical
+
+
+class Step(NamedTuple):
+    """What one kind of event does, whichever of the equal rows it came by."""
+
+    opens: int
+    tries: Tries
+    losses: int
+    claims: bool
+    worker: bool
+    rank_from: int
+    rank_to: int
+
+
+Steps = dict[tuple[str | None, str, str], Step]
+
+
+@dataclass(slots=True)
+class Replayed:
+    """The columns of a job that its events determine."""
+
+    state: str = ""
+    attempt: int = 0
+    version: int = 0
+    tries: int = 0
+    losses: int = 0
+    due_at_ms: int = 0
+    lease_owner: str | None = None
+    created_at_ms: int = 0
+    changed_at_ms: int = 0
+    started_at_ms: int | None = None
+    finished_at_ms: int | None = None
+    outcome_digest: bytes | None = None
+
+
+def steps_of(lifecycle: Lifecycle) -> Steps:
+    """The table, indexed by what an event says of itself: from, to and type."""
+    steps: Steps = {}
+    for row in lifecycle.transitions:
+        steps[row.source.value, row.target.value, row.event] = Step(
+            opens=int(row.opens_attempt),
+            tries=row.tries,
+            losses=int(row.counts_loss),
+            claims=row.command in ("claim", "take_over"),
+            worker=row.command in ("start", "succeed", "partial", "retry", "hand_back"),
+            rank_from=RANK[row.source],
+            rank_to=RANK[row.target],
+        )
+    for state in lifecycle.initial:
+        steps[None, state.value, lifecycle.submit_event] = Step(1, Tries.KEEP, 0, False, False, -1, RANK[state])
+    return steps
+
+
+def advance(job: Replayed, event: Event, step: Step, claimable: frozenset[str]) -> None:
+    """Apply one event to the replayed job, in place."""
+    target = event.to_state
+    job.state = target
+    job.version += 1
+    job.attempt += step.opens
+    if step.tries is Tries.COUNT:
+        job.tries += 1
+    elif step.tries is Tries.REFUND:
+        job.tries -= 1
+    elif step.tries is Tries.RESET:
+        job.tries = 0
+    job.losses += step.losses
+    job.changed_at_ms = event.at_ms
+    if step.claims:
+        job.lease_owner = event.actor
+    elif target not in LEASED:
+        job.lease_owner = None
+    if target in claimable or step.rank_from < 0:
+        job.due_at_ms = _due(event)
+    if target == Canonical.RUNNING:
+        job.started_at_ms = event.at_ms
+    if step.rank_to == OVER:
+        job.finished_at_ms = event.at_ms
+    elif step.rank_to < OVER and step.rank_from >= OVER:
+        job.finished_at_ms = None
+    if step.rank_from >= 0 and (event.digest is not None or step.rank_to == OVER):
+        job.outcome_digest = event.digest
+
+
+def _due(event: Event) -> int:
+    if event.payload is None:
+        return event.at_ms
+    said = json.loads(event.payload)
+    due: int = said.get("due_at_ms", event.at_ms + said.get("delay_ms", 0))
+    return due
+
+
+def replay(lifecycle: Lifecycle, events: Sequence[Event]) -> Replayed:
+    """The job as its events tell it. The events must be rows of the table: see `invariants`."""
+    steps = steps_of(lifecycle)
+    job = Replayed()
+    for event in events:
+        if event.from_state is None:
+            job.created_at_ms = event.at_ms
+        advance(job, event, steps[event.from_state, event.to_state, event.type], lifecycle.claimable)
+    return job

@@ -1,0 +1,1 @@
+"""Where jobs and events are kept: one port, two stores that behave alike."""

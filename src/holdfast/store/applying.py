@@ -1,0 +1,78 @@
+"""Apply: a change moves the jobs that stand where its path begins; the rest is refused, with the reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+from holdfast.kernel.move import Change, effect_of
+from holdfast.store.dialect import Dialect
+from holdfast.store.port import Applied, Refusal
+from holdfast.store.script import Many, Query, Script
+
+OP_TTL_MS = 86_400_000
+
+
+def apply(dialect: Dialect, changes: Sequence[Change]) -> Script[Applied]:
+    versions: dict[str, int] = {}
+    refused: list[Refusal] = []
+    for change in changes:
+        if not change.moves:
+            continue
+        # One order for all writers: two changes that share jobs cannot wait for each other.
+        change.moves.sort(key=itemgetter(0))
+        moved = yield from dialect.apply(change, effect_of(change.lifecycle, change.path))
+        versions.update(moved)
+        if len(moved) < len(change.moves):
+            refused += yield from _why(dialect, change, moved)
+        dead = [(*move.dead, move.job_id) for move in change.moves if move.dead and move.job_id in moved]
+        if dead:
+            yield Many("bury", dead)
+    return Applied(versions, refused)
+
+
+def _why(dialect: Dialect, change: Change, moved: dict[str, int]) -> Script[list[Refusal]]:
+    left = [move for move in change.moves if move.job_id not in moved]
+    rows = yield Query("stand", {"ids": dialect.array([move.job_id for move in left]), "now_ms": dialect.now()})
+    found: dict[str, Any] = {row[0]: row for row in rows}
+    source = change.path[0].source
+    refusals = []
+    for move in left:
+        if (row := found.get(move.job_id)) is None:
+            refusals.append(Refusal(move.job_id, "missing"))
+            continue
+        _, lifecycle, state, attempt, owner, expired = row
+        if attempt != move.attempt:
+            why = "stale"
+        elif state != source or lifecycle != change.lifecycle.name:
+            why = "state"
+        elif owner != change.owner:
+            why = "owner"
+        elif expired:
+            why = "lease"
+        else:
+            why = "state"
+        refusals.append(Refusal(move.job_id, why, state, attempt))
+    return refusals
+
+
+def once(dialect: Dialect, op_id: str, script: Script[Any], pack: Any, unpack: Any) -> Script[Any]:
+    """Run a script at most once under an op_id; a repeat is answered as the first was."""
+    rows = yield Query("op_take", {"op_id": op_id, "now_ms": dialect.now(), "ttl_ms": OP_TTL_MS})
+    if not rows:
+        script.close()
+        [(answer,)] = yield Query("op_answer", {"op_id": op_id})
+        return unpack(json.loads(answer))
+    result = yield from script
+    yield Query("op_keep", {"op_id": op_id, "answer": json.dumps(pack(result))})
+    return result
+
+
+def pack_applied(applied: Applied) -> Any:
+    return [applied.versions, applied.refused]
+
+
+def unpack_applied(data: Any) -> Applied:
+    return Applied(data[0], [Refusal(*row) for row in data[1]])

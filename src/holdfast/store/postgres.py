@@ -1,0 +1,125 @@
+"""PostgreSQL: a few connections, each statement a whole batch; leases have a connection of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import asyncpg
+
+from holdfast.store.postgres_dialect import PostgresDialect
+from holdfast.store.script import Many, Query, Script
+from holdfast.store.sql_store import SqlStore
+from holdfast.store.statements import numbered
+
+T = TypeVar("T")
+Connection = asyncpg.Connection
+MIGRATION_LOCK = 0x686F6C64
+
+# Plans that do not depend on statistics: a table that was loaded a moment ago has none.
+STEADY = {"enable_seqscan": "off", "jit": "off", "application_name": "holdfast"}
+STEADY_WRITES = STEADY | {
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "enable_sort": "off",
+    "enable_incremental_sort": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
+
+
+class _Pool:
+    """Connections that are handed out as they are: no reset, no round trip of its own."""
+
+    def __init__(self, dsn: str, size: int, settings: dict[str, str]) -> None:
+        self._dsn = dsn
+        self._settings = settings
+        self._free: list[Connection] = []
+        self._slots = asyncio.Semaphore(size)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        async with self._slots:
+            while self._free and self._free[-1].is_closed():
+                self._free.pop()
+            connection = self._free.pop() if self._free else await self._connect()
+            try:
+                yield connection
+            finally:
+                if connection.is_closed() or connection.is_in_transaction():
+                    # Cut off in the middle: nobody knows what it was at.
+                    connection.terminate()
+                else:
+                    self._free.append(connection)
+
+    async def _connect(self) -> Connection:
+        connection = await asyncpg.connect(self._dsn, server_settings=self._settings)
+        await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
+        return connection
+
+    async def close(self) -> None:
+        while self._free:
+            await self._free.pop().close()
+
+
+class PostgresDriver:
+    def __init__(self, dsn: str, clock: Callable[[], int] | None, connections: int) -> None:
+        self.dialect = PostgresDialect(clock)
+        self._writes = _Pool(dsn, connections, STEADY_WRITES)
+        self._urgent = _Pool(dsn, 1, STEADY_WRITES)
+        self._reads = _Pool(dsn, connections, STEADY)
+
+    async def write(self, script: Script[T], *, single: bool = False, urgent: bool = False) -> T:
+        pool = self._urgent if urgent else self._writes
+        async with pool.connection() as connection:
+            if single:
+                return await _steps(connection, script)
+            async with connection.transaction():
+                return await _steps(connection, script)
+
+    async def read(self, script: Script[T]) -> T:
+        async with self._reads.connection() as connection:
+            return await _steps(connection, script)
+
+    async def run_ddl(self, text: str, name: str) -> None:
+        async with self._writes.connection() as connection, connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
+            if await connection.fetchval("SELECT 1 FROM holdfast_migration WHERE name = $1", name):
+                return
+            await connection.execute(text)
+            await connection.execute(numbered("postgres", "migration_done").text, name)
+
+    async def close(self) -> None:
+        for pool in (self._writes, self._urgent, self._reads):
+            await pool.close()
+
+
+async def _steps(connection: Connection, script: Script[T]) -> T:
+    answer: list[Any] | None = None
+    while True:
+        try:
+            step = script.send(answer) if answer is not None else next(script)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return] # a script returns what its type says
+        try:
+            match step:
+                case Query(name, params):
+                    statement = numbered("postgres", name)
+                    answer = await connection.fetch(statement.text, *[params[n] for n in statement.names])
+                case Many(name, rows):
+                    await connection.executemany(numbered("postgres", name).text, rows)
+                    answer = []
+        except BaseException:
+            script.close()
+            raise
+
+
+def open_postgres(
+    dsn: str, *, clock: Callable[[], int] | None = None, connections: int = 2
+) -> SqlStore:
+    """A store in a PostgreSQL database. Two connections for writes: claim and finish overlap, more is slower."""
+    return SqlStore(PostgresDriver(dsn, clock, connections))
+
+

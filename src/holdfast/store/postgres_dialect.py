@@ -1,0 +1,158 @@
+"""PostgreSQL's hot statements: each is one statement over whole columns, its events included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from holdfast.kernel.job import Job, text_digest
+from holdfast.kernel.lifecycle import Transition
+from holdfast.kernel.move import Change, Effect
+from holdfast.store.dialect import Floor, Lane, NewJob
+from holdfast.store.port import Lease, Signal
+from holdfast.store.script import Query, Script
+
+
+def _column(values: Sequence[Any]) -> Sequence[Any] | None:
+    """A column of nothing but nulls is sent as null: unnest pads it, and it costs nothing."""
+    return None if values.count(None) == len(values) else values
+
+
+def _path(path: tuple[Transition, ...]) -> dict[str, Any]:
+    return {
+        "types": [row.event for row in path],
+        "froms": [row.source.value for row in path],
+        "tos": [row.target.value for row in path],
+    }
+
+
+class PostgresDialect:
+    name = "postgres"
+
+    def __init__(self, clock: Callable[[], int] | None = None) -> None:
+        self._clock = clock
+
+    def now(self) -> int | None:
+        return self._clock() if self._clock else None
+
+    def array(self, values: Sequence[Any]) -> Any:
+        return list(values)
+
+    def leases(self, leases: Sequence[Lease]) -> dict[str, Any]:
+        ids, attempts = zip(*leases, strict=True)
+        return {"job_id": ids, "attempt": attempts}
+
+    def signal_row(self, signal: Signal, ttl_ms: int) -> tuple[Any, ...]:
+        return (*signal, ttl_ms, self.now())
+
+    def create(self, jobs: Sequence[NewJob]) -> Script[None]:
+        columns = [_column(values) for values in zip(*jobs, strict=True)]
+        yield Query("submit", {"now_ms": self.now(), **dict(zip(NewJob._fields, columns, strict=True))})
+
+    def hold_keys(
+        self, keys: Sequence[tuple[str, str, str]], hold: str, window_ms: int | None
+    ) -> Script[dict[tuple[str, str], str]]:
+        scopes, names, ids = zip(*keys, strict=True)
+        rows = yield Query(
+            "hold_keys",
+            {
+                "now_ms": self.now(),
+                "scope": scopes,
+                "key": names,
+                "job_id": ids,
+                "hold": hold,
+                "window_ms": window_ms,
+            },
+        )
+        return {(scope, key): holder for scope, key, holder in rows}
+
+    def claim(
+        self, lane: Lane, floor: Floor, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
+    ) -> Script[list[Job]]:
+        rows = yield Query(
+            "claim",
+            {
+                "now_ms": self.now(),
+                "queue": lane.queue,
+                "lifecycle": lane.lifecycle,
+                "source": lane.state,
+                "priority": lane.priority,
+                "floor_due_ms": floor.due_at_ms,
+                "floor_id": floor.id,
+                "limit": limit,
+                "target": effect.target,
+                "steps": effect.steps,
+                "tries": effect.tries_delta,
+                "starts": effect.starts,
+                "stale_after_ms": effect.stale_after_ms,
+                "owner": owner,
+                **_path(path),
+            },
+        )
+        return [Job._make(row) for row in rows]
+
+    def take_over(
+        self, row: Transition, effect: Effect, lifecycle: str, queues: Sequence[str], budget: int, limit: int, owner: str
+    ) -> Script[list[Job]]:
+        rows = yield Query(
+            "take_over",
+            {
+                "now_ms": self.now(),
+                "queues": list(queues),
+                "lifecycle": lifecycle,
+                "source": effect.source,
+                "target": effect.target,
+                "type": row.event,
+                "tries": effect.tries_delta,
+                "losses": effect.losses,
+                "starts": effect.starts,
+                "stale_after_ms": effect.stale_after_ms,
+                "crash_budget": budget,
+                "limit": limit,
+                "owner": owner,
+            },
+        )
+        return [Job._make(row) for row in rows]
+
+    def apply(self, change: Change, effect: Effect) -> Script[dict[str, int]]:
+        ids, attempts, delays, reasons, causes, payloads, outcomes, _ = zip(*change.moves, strict=True)
+        outcomes = _column(outcomes)
+        later = [sum(row.opens_attempt for row in change.path[i + 1 :]) for i in range(effect.steps)]
+        rows = yield Query(
+            "apply",
+            {
+                "now_ms": self.now(),
+                "lifecycle": change.lifecycle.name,
+                "source": effect.source,
+                "target": effect.target,
+                "steps": effect.steps,
+                "opens": effect.opens,
+                "tries_reset": effect.tries_reset,
+                "tries_delta": effect.tries_delta,
+                "losses": effect.losses,
+                "ready": effect.ready,
+                "keeps_lease": effect.keeps_lease,
+                "starts": effect.starts,
+                "finishes": effect.finishes,
+                "reopens": effect.reopens,
+                "stale_after_ms": effect.stale_after_ms,
+                "owner": change.owner,
+                "actor": change.actor,
+                "job_id": ids,
+                "attempt": attempts,
+                "delay_ms": delays if effect.ready else None,
+                "reason": _column(reasons),
+                "cause": _column(causes),
+                "payload": _column(payloads),
+                "outcome": outcomes,
+                "digest": outcomes and [text_digest(outcome) for outcome in outcomes],
+                "opens_later": later,
+                **_path(change.path),
+            },
+        )
+        return dict(rows)
+
+    def renew(self, owner: str, leases: Sequence[Lease], beat: bool, ttl_ms: int) -> Script[set[str]]:
+        params = {"now_ms": self.now(), "owner": owner, "beat": beat, "ttl_ms": ttl_ms}
+        rows = yield Query("renew", params | self.leases(leases))
+        return {row[0] for row in rows}

@@ -1,0 +1,177 @@
+"""The read port on SQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from holdfast.kernel.event import Event
+from holdfast.kernel.job import Job
+from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.refused import StoreError
+from holdfast.kernel.state import LEASED, Canonical
+from holdfast.store.reads import Attempt, Dead, Filter, Page, PurgeRow, SealRow, SignalRow
+from holdfast.store.script import Query, Script
+
+if TYPE_CHECKING:
+    from holdfast.store.sql_store import Driver
+
+LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+FIRST_ID = "00000000-0000-0000-0000-000000000000"
+
+
+class SqlReads:
+    """See `holdfast.store.reads.Reads` for the contract of each call."""
+
+    def __init__(self, driver: Driver, tables: Mapping[str, Lifecycle]) -> None:
+        self._driver = driver
+        self._tables = tables
+
+    async def _rows(self, name: str, **params: Any) -> list[Any]:
+        return await self._driver.read(_one(name, params))
+
+    async def get(self, job_id: str) -> Job | None:
+        rows = await self._rows("get", id=job_id) if is_id(job_id) else []
+        return Job._make(rows[0]) if rows else None
+
+    async def get_many(self, job_ids: list[str]) -> list[Job]:
+        ids = self._driver.dialect.array([job_id for job_id in job_ids if is_id(job_id)])
+        return [Job._make(row) for row in await self._rows("get_many", ids=ids)]
+
+    async def list(self, where: Filter, *, limit: int = 50, cursor: str | None = None) -> Page:
+        if cursor is not None and not is_id(cursor):
+            raise StoreError(
+                f"cursor {cursor!r} was not given out by a list", field="cursor", remedy="start without one"
+            )
+        params = {name: value for name, value in where._asdict().items() if value is not None}
+        params.pop("states", None)
+        params |= {"before": cursor or LAST_ID, "limit": limit + 1}
+        # One walk of the index per state, newest first, merged: a list of several states costs no sort of them all.
+        rows: list[Any] = []
+        for state in where.states or (None,):
+            chosen = params if state is None else params | {"state": state}
+            shape = "+".join(["list", *sorted(chosen.keys() - {"before", "limit"})])
+            rows += await self._rows(shape, **chosen)
+        jobs = sorted(map(Job._make, rows), key=lambda job: job.id, reverse=True)
+        return Page(jobs[:limit], jobs[limit - 1].id if len(jobs) > limit else None)
+
+    async def counts(self, *, cap: int = 10_000) -> dict[tuple[str, str], int]:
+        found = {}
+        for table in self._tables.values():
+            for state in table.states:
+                name = state.canonical.value
+                [(count,)] = await self._rows("counts", lifecycle=table.name, state=name, cap=cap)
+                if count:
+                    found[table.name, name] = count
+        return found
+
+    async def events(self, job_id: str) -> list[Event]:
+        rows = await self._rows("events", job_id=job_id) if is_id(job_id) else []
+        return [Event._make(row) for row in rows]
+
+    async def events_by_type(self, type: str, *, since_ms: int = 0, limit: int = 100) -> list[Event]:
+        rows = await self._rows("events_by_type", type=type, since_ms=since_ms, limit=limit)
+        return [Event._make(row) for row in rows]
+
+    async def events_by_correlation(self, correlation_id: str, *, limit: int = 1000) -> list[Event]:
+        own = correlation_id if is_id(correlation_id) else LAST_ID
+        rows = await self._rows("events_by_correlation", correlation_id=correlation_id, id=own, limit=limit)
+        return [Event._make(row) for row in rows]
+
+    async def attempts(self, job_id: str) -> list[Attempt]:
+        return attempts_of(await self.events(job_id))
+
+    async def signals(self, job_id: str) -> list[SignalRow]:
+        rows = await self._rows("signals", job_id=job_id) if is_id(job_id) else []
+        return [SignalRow._make(row) for row in rows]
+
+    async def dead(self, *, limit: int = 50) -> list[Dead]:
+        return [Dead._make(row) for row in await self._rows("dead", limit=limit)]
+
+    async def key_holder(self, scope: str, key: str) -> str | None:
+        rows = await self._rows("key_holder", scope=scope, key=key)
+        return rows[0][0] if rows else None
+
+    async def lifecycles(self) -> dict[str, Lifecycle]:
+        stored = {name: Lifecycle.from_dict(json.loads(text)) for name, text in await self._rows("lifecycles")}
+        return stored | dict(self._tables)
+
+    async def all_jobs(self, *, after: str = FIRST_ID, batch: int = 2000) -> AsyncIterator[list[Job]]:
+        while rows := await self._rows("all_jobs", after=after, limit=batch):
+            jobs = [Job._make(row) for row in rows]
+            yield jobs
+            after = jobs[-1].id
+
+    async def all_events(self, *, after: str = FIRST_ID, batch: int = 5000) -> AsyncIterator[list[Event]]:
+        seq = 2**31 - 1
+        while rows := await self._rows("all_events", job_id=after, seq=seq, limit=batch):
+            events = [Event(*row) for row in rows]
+            yield events
+            after, seq = events[-1].job_id, events[-1].seq
+
+    async def log(self, after: int, limit: int) -> list[Event]:
+        return [Event(*row) for row in await self._rows("log", after=after, limit=limit)]
+
+    async def seals(self, after: int = 0, limit: int = 1000) -> list[SealRow]:
+        return [SealRow._make(row) for row in await self._rows("seals", after=after, limit=limit)]
+
+    async def last_seal(self) -> SealRow | None:
+        rows = await self._rows("last_seal")
+        return SealRow._make(rows[0]) if rows else None
+
+    async def seal_of(self, pos: int) -> SealRow | None:
+        rows = await self._rows("seal_of", pos=pos)
+        return SealRow._make(rows[0]) if rows else None
+
+    async def purges(self) -> list[PurgeRow]:
+        return [PurgeRow._make(row) for row in await self._rows("purges")]
+
+    async def live_keys_twice(self) -> list[tuple[str, str, str]]:
+        return [tuple(row) for row in await self._rows("live_keys_twice")]
+
+    async def dead_mismatches(self) -> list[tuple[str, str]]:
+        return [tuple(row) for row in await self._rows("dead_mismatches")]
+
+    async def totals(self) -> tuple[int, int]:
+        [(jobs, first_events)] = await self._rows("totals")
+        return jobs, first_events
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of a job's id; all else is simply not there."""
+    return len(text) == 36 and text.count("-") == 4 and not set(text) - set("0123456789abcdef-")
+
+
+def attempts_of(events: list[Event]) -> list[Attempt]:
+    """A job's attempts, told from its events."""
+    found: dict[int, Attempt] = {}
+    last = 0
+    for event in events:
+        if event.attempt != last and last:
+            # The event that opens an attempt is the one that ended the last.
+            found[last] = _ended(found[last], event)
+        last = event.attempt
+        now = found.get(event.attempt) or Attempt(event.attempt, None, None, None, None, None, None)
+        if event.to_state in LEASED:
+            now = now._replace(owner=event.actor)
+            if event.to_state == Canonical.RUNNING:
+                now = now._replace(started_at_ms=event.at_ms)
+        elif Canonical(event.to_state).rank >= Canonical.SUCCEEDED.rank:
+            now = _ended(now, event)
+        found[event.attempt] = now
+    return list(found.values())
+
+
+def _ended(attempt: Attempt, event: Event) -> Attempt:
+    if attempt.end is not None:
+        return attempt
+    return attempt._replace(
+        ended_at_ms=event.at_ms, end=event.type, reason=event.reason, error=event.payload
+    )
+
+
+def _one(name: str, params: Mapping[str, Any]) -> Script[list[Any]]:
+    rows = yield Query(name, params)
+    return rows
+

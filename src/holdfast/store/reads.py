@@ -1,0 +1,170 @@
+"""The read port, apart from the writes: what jobs and their log look like from outside."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Protocol
+
+from holdfast.kernel.event import Event
+from holdfast.kernel.job import Job
+from holdfast.kernel.lifecycle import Lifecycle
+
+
+class Filter(NamedTuple):
+    """Which jobs a list shows. None means any."""
+
+    states: tuple[str, ...] | None = None
+    task: str | None = None
+    queue: str | None = None
+    lifecycle: str | None = None
+    correlation_id: str | None = None
+    parent_id: str | None = None
+
+
+class Page(NamedTuple):
+    """Jobs, newest first, and the cursor of the next page; None at the end."""
+
+    items: list[Job]
+    next_cursor: str | None
+
+
+class Attempt(NamedTuple):
+    """One attempt of a job, from its events."""
+
+    number: int
+    owner: str | None
+    started_at_ms: int | None
+    ended_at_ms: int | None
+    end: str | None
+    reason: str | None
+    error: str | None
+
+
+class Dead(NamedTuple):
+    """A dead letter, as it is kept."""
+
+    job_id: str
+    at_ms: int
+    reason_code: str
+    stage: str
+    last_error: str | None
+    attempts: int
+    last_owner: str | None
+    last_lease_expires_at_ms: int | None
+    correlation_id: str
+    fingerprint: str
+    resolution: str | None
+
+
+class SealRow(NamedTuple):
+    """One seal: a batch of the log under one root, bound to the seal before it."""
+
+    number: int
+    first_pos: int
+    last_pos: int
+    count: int
+    root: bytes
+    previous: bytes
+    head: bytes
+    purges: bytes
+    sealed_at_ms: int
+    manifest: bytes | None
+
+
+class PurgeRow(NamedTuple):
+    """What retention removed: how much, and which positions of the log."""
+
+    number: int
+    at_ms: int
+    kind: str
+    jobs: int
+    events: int
+    first_pos: int
+    last_pos: int
+    ranges: str
+    digest: bytes
+
+
+class SignalRow(NamedTuple):
+    """A signal, as it is kept."""
+
+    id: int
+    job_id: str
+    attempt: int
+    type: str
+    at_ms: int
+    actor: str
+    payload: str | None
+    expires_at_ms: int
+
+
+class Reads(Protocol):
+    """Reading never blocks writing, and never holds a transaction open between calls."""
+
+    async def get(self, job_id: str) -> Job | None: ...
+
+    async def get_many(self, job_ids: list[str]) -> list[Job]:
+        """Those of these jobs that exist, in no particular order."""
+        ...
+
+    async def list(self, where: Filter, *, limit: int = 50, cursor: str | None = None) -> Page:
+        """One keyset page, newest first. A cursor that was not given out by `list` is a StoreError."""
+        ...
+
+    async def counts(self, *, cap: int = 10_000) -> dict[tuple[str, str], int]:
+        """Jobs per (lifecycle, state), counted up to `cap` each."""
+        ...
+
+    async def events(self, job_id: str) -> list[Event]:
+        """A job's events in order, with its correlation and trace ids."""
+        ...
+
+    async def events_by_type(self, type: str, *, since_ms: int = 0, limit: int = 100) -> list[Event]: ...
+
+    async def events_by_correlation(self, correlation_id: str, *, limit: int = 1000) -> list[Event]: ...
+
+    async def attempts(self, job_id: str) -> list[Attempt]: ...
+
+    async def signals(self, job_id: str) -> list[SignalRow]: ...
+
+    async def dead(self, *, limit: int = 50) -> list[Dead]: ...
+
+    async def key_holder(self, scope: str, key: str) -> str | None: ...
+
+    async def lifecycles(self) -> dict[str, Lifecycle]:
+        """The built-in lifecycles and those that were registered in this database."""
+        ...
+
+    def all_jobs(self, *, after: str = "", batch: int = 2000) -> AsyncIterator[list[Job]]:
+        """Every job by id, in batches: for the audit."""
+        ...
+
+    def all_events(self, *, after: str = "", batch: int = 5000) -> AsyncIterator[list[Event]]:
+        """Every event by (job id, seq), in batches."""
+        ...
+
+    async def log(self, after: int, limit: int) -> list[Event]:
+        """Events by position, gaps or not: for the audit and for certificates."""
+        ...
+
+    async def seals(self, after: int = 0, limit: int = 1000) -> list[SealRow]: ...
+
+    async def last_seal(self) -> SealRow | None: ...
+
+    async def seal_of(self, pos: int) -> SealRow | None:
+        """The seal that covers a position of the log."""
+        ...
+
+    async def purges(self) -> list[PurgeRow]: ...
+
+    async def live_keys_twice(self) -> list[tuple[str, str, str]]:
+        """(scope, key, job id) of live jobs that share a key."""
+        ...
+
+    async def dead_mismatches(self) -> list[tuple[str, str]]:
+        """(job id, what is wrong) where dead_lettered jobs and dead letters do not match."""
+        ...
+
+    async def totals(self) -> tuple[int, int]:
+        """How many jobs and how many first events there are."""
+        ...

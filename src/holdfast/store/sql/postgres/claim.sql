@@ -1,0 +1,50 @@
+-- Take the next due jobs of one lane, behind the floor: one statement locks, passes over what is locked, applies
+-- the claim's path and writes its events. The array form keeps its plan whatever the statistics say.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce(:now_ms::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now_ms
+),
+picked AS MATERIALIZED (
+    SELECT id
+    FROM holdfast_job
+    WHERE ready
+        AND queue = :queue AND lifecycle = :lifecycle AND state = :source AND priority = :priority
+        AND (due_at_ms, id) > (:floor_due_ms::bigint, :floor_id::uuid)
+        AND due_at_ms <= (SELECT now_ms FROM clock)
+    ORDER BY due_at_ms, id
+    LIMIT :limit::bigint
+    FOR UPDATE SKIP LOCKED
+),
+claimed AS (
+    UPDATE holdfast_job
+    SET
+        state = :target,
+        version = version + :steps::integer,
+        tries = tries + :tries::integer,
+        ready = FALSE,
+        lease_owner = :owner,
+        lease_until_ms = greatest(changed_at_ms, (SELECT now_ms FROM clock)) + lease_ms,
+        changed_at_ms = greatest(changed_at_ms, (SELECT now_ms FROM clock)),
+        started_at_ms = CASE
+            WHEN :starts::boolean THEN greatest(changed_at_ms, (SELECT now_ms FROM clock)) ELSE started_at_ms
+        END,
+        expires_at_ms = coalesce(
+            greatest(changed_at_ms, (SELECT now_ms FROM clock)) + :stale_after_ms::bigint, expires_at_ms
+        )
+    WHERE id = ANY (ARRAY(SELECT id FROM picked))
+    RETURNING *
+),
+logged AS (
+    INSERT INTO holdfast_event (job_id, seq, type, from_state, to_state, at_ms, actor, attempt)
+    SELECT
+        c.id, c.version - :steps::integer + step.n, step.type, step.from_state, step.to_state, c.changed_at_ms,
+        :owner, c.attempt
+    FROM claimed AS c
+    CROSS JOIN unnest(:types::text[], :froms::text[], :tos::text[]) WITH ORDINALITY
+        AS step (type, from_state, to_state, n)
+)
+SELECT
+    id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
+    lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, started_at_ms, finished_at_ms,
+    expires_at_ms, keep_until_ms, cancel_requested, key_scope, key, correlation_id, trace_id, parent_id, tags,
+    options, payload, payload_digest, outcome, outcome_digest
+FROM claimed

@@ -1,0 +1,11 @@
+-- Jobs whose lease has run out, but for those that are taken over where they stand and have not crashed too often.
+SELECT
+    id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
+    lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, started_at_ms, finished_at_ms,
+    expires_at_ms, keep_until_ms, cancel_requested, key_scope, key, correlation_id, trace_id, parent_id, tags,
+    options, payload, payload_digest, outcome, outcome_digest
+FROM holdfast_job
+WHERE lease_until_ms <= coalesce(:now_ms::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+    AND (NOT lifecycle = ANY (:taken_over::text[]) OR losses + 1 >= :crash_budget::integer)
+ORDER BY lease_until_ms
+LIMIT :limit::bigint

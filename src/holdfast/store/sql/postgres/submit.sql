@@ -1,0 +1,37 @@
+-- Create jobs and their first events from columns. An all-null column comes as null: unnest pads it.
+-- The clock asks for the transaction's id first: a feed reader relies on it being older than the event's position.
+WITH clock AS MATERIALIZED (
+    SELECT
+        coalesce(:now_ms::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now_ms,
+        pg_current_xact_id() AS xid
+),
+spec AS MATERIALIZED (
+    SELECT s.*
+    FROM unnest(
+        :id::uuid[], :lifecycle::text[], :task::text[], :queue::text[], :priority::integer[], :state::text[],
+        :ready::boolean[], :max_tries::integer[], :lease_ms::integer[], :delay_ms::bigint[], :due_at_ms::bigint[],
+        :expire_after_ms::bigint[], :keep_until_ms::bigint[], :key_scope::text[], :key::text[],
+        :correlation_id::text[], :trace_id::text[], :parent_id::uuid[], :tags::text[], :options::text[],
+        :payload::text[], :event_type::text[], :actor::text[], :reason::text[], :cause::text[],
+        :event_payload::text[], :digest::bytea[]
+    ) AS s (
+        id, lifecycle, task, queue, priority, state, ready, max_tries, lease_ms, delay_ms, due_at_ms,
+        expire_after_ms, keep_until_ms, key_scope, key, correlation_id, trace_id, parent_id, tags, options,
+        payload, event_type, actor, reason, cause, event_payload, digest
+    )
+),
+made AS (
+    INSERT INTO holdfast_job (
+        id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready,
+        due_at_ms, lease_ms, created_at_ms, changed_at_ms, expires_at_ms, keep_until_ms, key_scope, key,
+        correlation_id, trace_id, parent_id, tags, options, payload
+    )
+    SELECT
+        id, lifecycle, task, queue, priority, state, 1, 1, 0, max_tries, 0, ready,
+        coalesce(due_at_ms, now_ms + delay_ms), lease_ms, now_ms, now_ms, now_ms + expire_after_ms, keep_until_ms,
+        key_scope, key, correlation_id, trace_id, parent_id, tags, options, payload
+    FROM clock, spec
+)
+INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt, reason, cause, payload, digest)
+SELECT id, 1, event_type, state, now_ms, actor, 1, reason, cause, event_payload, digest
+FROM clock, spec

@@ -1,0 +1,12 @@
+-- Events of every job under one correlation id, the job that gave it its name included.
+SELECT
+    e.pos, e.job_id, e.seq, e.type, e.from_state, e.to_state, e.at_ms, e.actor, e.attempt, e.reason, e.cause, e.payload,
+    e.payload_digest, e.digest, e.schema_version, j.correlation_id, j.trace_id
+FROM (
+    SELECT id, correlation_id, trace_id FROM holdfast_job WHERE correlation_id = :correlation_id
+    UNION ALL
+    SELECT id, correlation_id, trace_id FROM holdfast_job WHERE id = :id AND correlation_id IS NULL
+) AS j
+INNER JOIN holdfast_event AS e ON e.job_id = j.id
+ORDER BY e.pos
+LIMIT :limit

@@ -1,0 +1,2 @@
+-- Record a migration, in its own transaction.
+INSERT INTO holdfast_migration (name) VALUES (:name)

@@ -1,0 +1,2 @@
+-- The migrations that this database has.
+SELECT name FROM holdfast_migration ORDER BY name

@@ -1,0 +1,26 @@
+-- Take the next due jobs of one lane. The writer is alone, so that nothing needs to be locked or passed over.
+UPDATE holdfast_job
+SET
+    state = :target,
+    version = version + :steps,
+    tries = tries + :tries,
+    ready = 0,
+    lease_owner = :owner,
+    lease_until_ms = max(changed_at_ms, :now_ms) + lease_ms,
+    changed_at_ms = max(changed_at_ms, :now_ms),
+    started_at_ms = CASE WHEN :starts THEN max(changed_at_ms, :now_ms) ELSE started_at_ms END,
+    expires_at_ms = coalesce(max(changed_at_ms, :now_ms) + :stale_after_ms, expires_at_ms)
+WHERE id IN (
+    SELECT id
+    FROM holdfast_job
+    WHERE ready = 1
+        AND queue = :queue AND lifecycle = :lifecycle AND state = :source AND priority = :priority
+        AND due_at_ms <= :now_ms
+    ORDER BY due_at_ms, id
+    LIMIT :limit
+)
+RETURNING
+    id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
+    lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, started_at_ms, finished_at_ms,
+    expires_at_ms, keep_until_ms, cancel_requested, key_scope, key, correlation_id, trace_id, parent_id, tags,
+    options, payload, payload_digest, outcome, outcome_digest

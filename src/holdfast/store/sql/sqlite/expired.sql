@@ -1,0 +1,12 @@
+-- Jobs past their expiry, in a state from which their lifecycle expires them.
+SELECT
+    id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
+    lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, started_at_ms, finished_at_ms,
+    expires_at_ms, keep_until_ms, cancel_requested, key_scope, key, correlation_id, trace_id, parent_id, tags,
+    options, payload, payload_digest, outcome, outcome_digest
+FROM holdfast_job
+WHERE expires_at_ms <= :now_ms
+    AND finished_at_ms IS NULL
+    AND (lifecycle || '/' || state) IN (SELECT value FROM json_each(:expirable))
+ORDER BY expires_at_ms
+LIMIT :limit

@@ -1,0 +1,28 @@
+-- Take jobs whose lease ran out and whose lifecycle goes on where it stands: the next attempt, a new owner.
+UPDATE holdfast_job
+SET
+    state = :target,
+    version = version + 1,
+    attempt = attempt + 1,
+    tries = tries + :tries,
+    losses = losses + :losses,
+    lease_owner = :owner,
+    lease_until_ms = max(changed_at_ms, :now_ms) + lease_ms,
+    changed_at_ms = max(changed_at_ms, :now_ms),
+    started_at_ms = CASE WHEN :starts THEN max(changed_at_ms, :now_ms) ELSE started_at_ms END,
+    expires_at_ms = coalesce(max(changed_at_ms, :now_ms) + :stale_after_ms, expires_at_ms)
+WHERE id IN (
+    SELECT id
+    FROM holdfast_job
+    WHERE lease_until_ms <= :now_ms
+        AND lifecycle = :lifecycle AND state = :source
+        AND queue IN (SELECT value FROM json_each(:queues))
+        AND losses + 1 < :crash_budget
+    ORDER BY lease_until_ms
+    LIMIT :limit
+)
+RETURNING
+    id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
+    lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, started_at_ms, finished_at_ms,
+    expires_at_ms, keep_until_ms, cancel_requested, key_scope, key, correlation_id, trace_id, parent_id, tags,
+    options, payload, payload_digest, outcome, outcome_digest

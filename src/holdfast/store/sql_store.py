@@ -1,0 +1,219 @@
+"""The store that both databases share: the port's calls as scripts, run by a driver."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+from holdfast.kernel.job import Job, Spec
+from holdfast.kernel.lifecycle import Command, Lifecycle
+from holdfast.kernel.lifecycles import BUILT_IN
+from holdfast.kernel.move import Change, effect_of
+from holdfast.kernel.policy import Lost
+from holdfast.store.applying import apply, once, pack_applied, unpack_applied
+from holdfast.store.claiming import Lanes
+from holdfast.store.dialect import Dialect, Lane
+from holdfast.store.feed import FeedReader
+from holdfast.store.migrate import migrate
+from holdfast.store.port import Applied, Lease, Signal, Submitted
+from holdfast.store.reading import SqlReads
+from holdfast.store.reads import SealRow
+from holdfast.store.script import Many, Query, Script
+from holdfast.store.submitting import submit
+
+T = TypeVar("T")
+SIGNAL_TTL_MS = 86_400_000
+
+
+class Driver(Protocol):
+    """Runs scripts. A write is one transaction; so is a read, on a connection of its own."""
+
+    dialect: Dialect
+
+    async def write(self, script: Script[T], *, single: bool = False, urgent: bool = False) -> T:
+        """Run a script as one transaction. `single` promises that it yields one statement; `urgent` goes first."""
+        ...
+
+    async def read(self, script: Script[T]) -> T: ...
+
+    async def run_ddl(self, text: str, name: str) -> None:
+        """Run one migration and record its name, both or neither."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class SqlStore:
+    """See `holdfast.store.port.Store` for the contract of each call."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.dialect = driver.dialect
+        self.tables: dict[str, Lifecycle] = dict(BUILT_IN)
+        self.reads = SqlReads(driver, self.tables)
+        self._lanes = Lanes()
+
+    async def migrate(self) -> list[str]:
+        return await migrate(self.driver)
+
+    async def close(self) -> None:
+        await self.driver.close()
+
+    async def now_ms(self) -> int:
+        now = self.dialect.now()
+        if now is not None:
+            return now
+        [(now_ms,)] = await self.driver.read(_one(Query("clock", {"now_ms": None})))
+        return int(now_ms)
+
+    async def register(self, lifecycle: Lifecycle) -> None:
+        self.tables[lifecycle.name] = lifecycle
+        definition = json.dumps(lifecycle.to_dict(), sort_keys=True)
+        params = {"name": lifecycle.name, "definition": definition, "at_ms": await self.now_ms()}
+        await self.driver.write(_one(Query("register_lifecycle", params)), single=True)
+
+    async def submit(self, specs: Sequence[Spec], *, op_id: str | None = None) -> list[Submitted]:
+        if not specs:
+            return []
+        script = submit(self.dialect, self.tables, specs)
+        if op_id is not None:
+            script = once(self.dialect, op_id, script, list, lambda rows: [Submitted(*row) for row in rows])
+        single = op_id is None and all(spec.key is None for spec in specs)
+        return await self.driver.write(script, single=single)
+
+    async def claim(
+        self, queues: Sequence[str], limit: int, owner: str, *, start: bool = True
+    ) -> list[Job]:
+        now_s = time.monotonic()
+        looked = self._lanes.stale(now_s)
+        if looked:
+            await self._look(now_s)
+        jobs = await self._claim_lanes(queues, limit, owner, start)
+        if not jobs and not looked:
+            await self._look(time.monotonic())
+            jobs = await self._claim_lanes(queues, limit, owner, start)
+        if not jobs:
+            self._lanes.forget()
+        return jobs
+
+    async def _look(self, began_s: float) -> None:
+        lanes = await self.driver.read(_lanes())
+        self._lanes.looked(lanes, began_s, time.monotonic())
+
+    async def _claim_lanes(self, queues: Sequence[str], limit: int, owner: str, start: bool) -> list[Job]:
+        jobs: list[Job] = []
+        for lane in self._lanes.order(queues):
+            table = self.tables.get(lane.lifecycle)
+            if table is None:
+                continue  # another process's lifecycle: its jobs are not for us
+            path = table.claim_path(lane.state, start=start)
+            floor = self._lanes.floors.get(lane)
+            began_s = time.monotonic()
+            script = self.dialect.claim(
+                lane, self._lanes.floor(lane), path, effect_of(table, path), limit - len(jobs), owner
+            )
+            taken = await self.driver.write(script, single=True)
+            if floor is None:
+                ended_s = time.monotonic()
+                self._lanes.headed(ended_s - began_s, ended_s)
+            self._lanes.claimed(lane, taken)
+            jobs += taken
+            if len(jobs) >= limit:
+                break
+        return jobs
+
+    async def take_over(self, queues: Sequence[str], limit: int, owner: str) -> list[Job]:
+        jobs: list[Job] = []
+        for table in self.tables.values():
+            for row in table.transitions:
+                if row.command == Command.TAKE_OVER and len(jobs) < limit:
+                    effect = effect_of(table, (row,))
+                    script = self.dialect.take_over(
+                        row, effect, table.name, queues, table.policies.crash_budget, limit - len(jobs), owner
+                    )
+                    jobs += await self.driver.write(script, single=True)
+        return jobs
+
+    async def apply(self, changes: Sequence[Change], *, op_id: str | None = None) -> Applied:
+        script = apply(self.dialect, changes)
+        if op_id is not None:
+            script = once(self.dialect, op_id, script, pack_applied, unpack_applied)
+            return await self.driver.write(script)
+        # A refused move needs no transaction with the rest of its change: the look that says why only reads.
+        single = len(changes) == 1 and not any(move.dead for move in changes[0].moves)
+        return await self.driver.write(script, single=single)
+
+    async def renew(self, owner: str, leases: Sequence[Lease], *, beat: bool = True) -> list[str]:
+        if not leases:
+            return []
+        kept = await self.driver.write(
+            self.dialect.renew(owner, leases, beat, SIGNAL_TTL_MS), single=True, urgent=True
+        )
+        return [lease.job_id for lease in leases if lease.job_id not in kept]
+
+    async def let_go(self, owner: str, leases: Sequence[Lease]) -> None:
+        await self._touch("let_go", leases, owner=owner, now_ms=self.dialect.now())
+
+    async def request_cancel(self, leases: Sequence[Lease], mode: str) -> list[str]:
+        return await self._touch("request_cancel", leases, mode=mode)
+
+    async def _touch(self, name: str, leases: Sequence[Lease], **params: Any) -> list[str]:
+        if not leases:
+            return []
+        params |= self.dialect.leases(leases)
+        rows = await self.driver.write(_one(Query(name, params)), single=True, urgent=True)
+        return [row[0] for row in rows]
+
+    async def lost(self, limit: int) -> list[Job]:
+        over = [t for t in self.tables.values() if t.policies.lost is Lost.TAKE_OVER]
+        params = {
+            "now_ms": self.dialect.now(),
+            "taken_over": self.dialect.array([table.name for table in over]),
+            "crash_budget": min((table.policies.crash_budget for table in over), default=1),
+            "limit": limit,
+        }
+        rows = await self.driver.read(_one(Query("lost", params)))
+        return [Job._make(row) for row in rows]
+
+    async def expired(self, limit: int) -> list[Job]:
+        expirable = [
+            f"{table.name}/{row.source.value}"
+            for table in self.tables.values()
+            for row in table.transitions
+            if row.command == Command.EXPIRE
+        ]
+        params = {"now_ms": self.dialect.now(), "expirable": self.dialect.array(expirable), "limit": limit}
+        rows = await self.driver.read(_one(Query("expired", params)))
+        return [Job._make(row) for row in rows]
+
+    async def signal(self, signals: Sequence[Signal], *, ttl_ms: int = SIGNAL_TTL_MS) -> None:
+        if signals:
+            rows = [self.dialect.signal_row(signal, ttl_ms) for signal in signals]
+            await self.driver.write(_many(Many("signal", rows)))
+
+    async def add_seal(self, seal: SealRow) -> bool:
+        rows = await self.driver.write(_one(Query("add_seal", seal._asdict())), single=True)
+        return bool(rows)
+
+    def feed(self, after: int = 0) -> FeedReader:
+        return FeedReader(self.driver, after)
+
+
+def _one(query: Query) -> Script[list[Any]]:
+    rows = yield query
+    return rows
+
+
+def _many(many: Many) -> Script[None]:
+    yield many
+
+
+def _lanes() -> Script[list[Lane]]:
+    lanes: list[Lane] = []
+    at = Lane("", "", "", -(2**31))
+    while rows := (yield Query("next_lane", at._asdict())):
+        at = Lane(*rows[0])
+        lanes.append(at)
+    return lanes

@@ -1,0 +1,214 @@
+"""SQLite's hot statements: rows in, rows out, the events of a change right behind it in the same transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from holdfast.kernel.job import Job, text_digest
+from holdfast.kernel.lifecycle import Transition
+from holdfast.kernel.move import Change, Effect
+from holdfast.store.dialect import Floor, Lane, NewJob
+from holdfast.store.port import Lease, Signal
+from holdfast.store.script import Many, Query, Script
+
+
+class SqliteDialect:
+    name = "sqlite"
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+
+    def now(self) -> int:
+        return self._clock()
+
+    def array(self, values: Sequence[Any]) -> Any:
+        return json.dumps(list(values))
+
+    def leases(self, leases: Sequence[Lease]) -> dict[str, Any]:
+        return {"leases": self.array(leases)}
+
+    def signal_row(self, signal: Signal, ttl_ms: int) -> tuple[Any, ...]:
+        now = self._clock()
+        return (*signal[:3], now, *signal[3:], now + ttl_ms)
+
+    def create(self, jobs: Sequence[NewJob]) -> Script[None]:
+        now = self._clock()
+        yield Many("submit_jobs", [_job_row(job, now) for job in jobs])
+        yield Many("log_events", [_first_event(job, now) for job in jobs])
+
+    def hold_keys(
+        self, keys: Sequence[tuple[str, str, str]], hold: str, window_ms: int | None
+    ) -> Script[dict[tuple[str, str], str]]:
+        now = self._clock()
+        held = {}
+        for scope, key, job_id in keys:
+            rows = yield Query(
+                "hold_key",
+                {
+                    "now_ms": now,
+                    "scope": scope,
+                    "key": key,
+                    "job_id": job_id,
+                    "hold": hold,
+                    "window_ms": window_ms,
+                },
+            )
+            held[scope, key] = rows[0][2]
+        return held
+
+    def claim(
+        self, lane: Lane, floor: Floor, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
+    ) -> Script[list[Job]]:
+        rows = yield Query(
+            "claim",
+            {
+                "now_ms": self._clock(),
+                "queue": lane.queue,
+                "lifecycle": lane.lifecycle,
+                "source": lane.state,
+                "priority": lane.priority,
+                "limit": limit,
+                "target": effect.target,
+                "steps": effect.steps,
+                "tries": effect.tries_delta,
+                "starts": effect.starts,
+                "stale_after_ms": effect.stale_after_ms,
+                "owner": owner,
+            },
+        )
+        jobs = [Job._make(row) for row in rows]
+        yield Many("log_events", list(_claim_events(jobs, path, owner)))
+        return jobs
+
+    def take_over(
+        self, row: Transition, effect: Effect, lifecycle: str, queues: Sequence[str], budget: int, limit: int, owner: str
+    ) -> Script[list[Job]]:
+        rows = yield Query(
+            "take_over",
+            {
+                "now_ms": self._clock(),
+                "queues": self.array(queues),
+                "lifecycle": lifecycle,
+                "source": effect.source,
+                "target": effect.target,
+                "tries": effect.tries_delta,
+                "losses": effect.losses,
+                "starts": effect.starts,
+                "stale_after_ms": effect.stale_after_ms,
+                "crash_budget": budget,
+                "limit": limit,
+                "owner": owner,
+            },
+        )
+        jobs = [Job._make(row) for row in rows]
+        yield Many("log_events", list(_claim_events(jobs, (row,), owner, "lease_expired")))
+        return jobs
+
+    def apply(self, change: Change, effect: Effect) -> Script[dict[str, int]]:
+        moves = [(m.job_id, m.attempt, m.delay_ms, m.outcome) for m in change.moves]
+        rows = yield Query(
+            "apply",
+            {
+                "now_ms": self._clock(),
+                "lifecycle": change.lifecycle.name,
+                "source": effect.source,
+                "target": effect.target,
+                "steps": effect.steps,
+                "opens": effect.opens,
+                "tries_reset": effect.tries_reset,
+                "tries_delta": effect.tries_delta,
+                "losses": effect.losses,
+                "ready": effect.ready,
+                "keeps_lease": effect.keeps_lease,
+                "starts": effect.starts,
+                "finishes": effect.finishes,
+                "reopens": effect.reopens,
+                "stale_after_ms": effect.stale_after_ms,
+                "owner": change.owner,
+                "moves": json.dumps(moves),
+            },
+        )
+        if rows:
+            yield Many("log_events", list(_change_events(change, effect, rows)))
+        return {row[0]: row[1] for row in rows}
+
+    def renew(self, owner: str, leases: Sequence[Lease], beat: bool, ttl_ms: int) -> Script[set[str]]:
+        now = self._clock()
+        rows = yield Query("renew", {"now_ms": now, "owner": owner, **self.leases(leases)})
+        if beat and rows:
+            signal = ("job_lease_renewed", now, owner, None, now + ttl_ms)
+            yield Many("signal", [(*row, *signal) for row in rows])
+        return {row[0] for row in rows}
+
+
+def _job_row(job: NewJob, now: int) -> tuple[Any, ...]:
+    due = now + job.delay_ms if job.due_at_ms is None else job.due_at_ms
+    expires = None if job.expire_after_ms is None else now + job.expire_after_ms
+    return (*job[:6], job.max_tries, job.ready, due, job.lease_ms, now, expires, *job[12:21])
+
+
+def _first_event(job: NewJob, now: int) -> tuple[Any, ...]:
+    return (
+        job.id,
+        1,
+        job.event_type,
+        None,
+        job.state,
+        now,
+        job.actor,
+        1,
+        job.reason,
+        job.cause,
+        job.event_payload,
+        job.digest,
+    )
+
+
+def _claim_events(
+    jobs: Sequence[Job], path: tuple[Transition, ...], owner: str, reason: str | None = None
+) -> Iterable[tuple[Any, ...]]:
+    steps = len(path)
+    for n, row in enumerate(path, 1):
+        event, source, target = row.event, row.source.value, row.target.value
+        for job in jobs:
+            yield (
+                job.id,
+                job.version - steps + n,
+                event,
+                source,
+                target,
+                job.changed_at_ms,
+                owner,
+                job.attempt,
+                reason,
+                None,
+                None,
+                None,
+            )
+
+
+def _change_events(change: Change, effect: Effect, rows: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+    moves = {move.job_id: move for move in change.moves}
+    actor, steps = change.actor, effect.steps
+    for n, step in enumerate(change.path, 1):
+        event, source, target = step.event, step.source.value, step.target.value
+        opens_later = sum(later.opens_attempt for later in change.path[n:])
+        last = n == steps
+        for job_id, version, attempt, changed_at_ms in rows:
+            move = moves[job_id]
+            yield (
+                job_id,
+                version - steps + n,
+                event,
+                source,
+                target,
+                changed_at_ms,
+                actor,
+                attempt - opens_later,
+                move.reason,
+                move.cause,
+                move.payload if last else None,
+                text_digest(move.outcome) if last else None,
+            )
