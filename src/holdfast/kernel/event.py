@@ -40,25 +40,27 @@ class Event(NamedTuple):
 
 
 def leaf(event: Event) -> bytes:
-    """The leaf of the seal's tree: everything that the event says, its payload by digest."""
-    payload = event.payload_digest if event.payload is None else text_digest(event.payload)
-    data = json.dumps(
-        (
-            event.pos,
-            event.job_id,
-            event.seq,
-            event.type,
-            event.from_state,
-            event.to_state,
-            event.at_ms,
-            event.actor,
-            event.attempt,
-            event.reason,
-            event.cause,
-            payload.hex() if payload else None,
-            event.digest.hex() if event.digest else None,
-            event.schema_version,
-        ),
-        separators=(",", ":"),
+    """The leaf of the seal's tree: everything that the event says, its payload by digest.
+
+    The bytes are those of `json.dumps` of the fields without spaces, spelled out: the audit makes millions.
+    """
+    pos, job_id, seq, kind, source, target, at_ms, actor, attempt, reason, cause, payload, kept, digest, schema = (
+        event[:15]
     )
-    return leaf_hash(data.encode())
+    if payload is not None:
+        kept = text_digest(payload)
+    return leaf_hash(
+        (
+            f"[{pos},{_quote(job_id)},{seq},{_quote(kind)},{_NULL if source is None else _quote(source)},"
+            f"{_quote(target)},{at_ms},{_quote(actor)},{attempt},{_NULL if reason is None else _quote(reason)},"
+            f"{_NULL if cause is None else _quote(cause)},{_hex(kept)},{_hex(digest)},{schema}]"
+        ).encode()
+    )
+
+
+_NULL = "null"
+_quote = json.encoder.encode_basestring_ascii
+
+
+def _hex(digest: bytes | None) -> str:
+    return f'"{digest.hex()}"' if digest else _NULL

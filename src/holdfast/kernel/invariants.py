@@ -17,7 +17,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job, spec_digest, text_digest
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.replay import Replayed, Step, Steps, advance, steps_of
-from holdfast.kernel.state import LEASED, OVER, Canonical
+from holdfast.kernel.state import LEASED, OVER, SUCCESSFUL, Canonical
 
 
 class Violation(NamedTuple):
@@ -83,9 +83,9 @@ def _walk(table: Lifecycle, steps: Steps, events: Sequence[Event], found: list[V
         if number == 1:
             job.created_at_ms = event.at_ms
         advance(job, event, step, table.claimable)
-        state = event.to_state
+        before, state = state, event.to_state
         if event.attempt != job.attempt or (not step.opens and step.rank_to <= last_rank):
-            found.append(_no_growth(event, job, step, last_rank))
+            found.append(_no_growth(event, job, step, last_rank, before))
         last_rank = step.rank_to
         if event.at_ms < at:
             found.append(Violation("I4", event.job_id, number, f"time falls from {at} to {event.at_ms}"))
@@ -106,14 +106,22 @@ def _no_row(table: Lifecycle, event: Event) -> Violation:
     return Violation("I1", event.job_id, event.seq, f"{step} is no row of {table.name}")
 
 
-def _no_growth(event: Event, job: Replayed, step: Step, last_rank: int) -> Violation:
+def _no_growth(event: Event, job: Replayed, step: Step, last_rank: int, before: str | None) -> Violation:
     message = f"attempt {event.attempt}, expected {job.attempt}"
     invariant = "I4"
     if event.attempt == job.attempt:
         message = f"rank {last_rank} is followed by {step.rank_to} in attempt {event.attempt}"
         if last_rank >= OVER:
-            invariant = "I9" if event.to_state == Canonical.SUCCEEDED else "I7"
+            invariant = _after_the_end(before, event.to_state)
     return Violation(invariant, event.job_id, event.seq, message)
+
+
+def _after_the_end(ended: str | None, then: str) -> str:
+    if then not in SUCCESSFUL:
+        return "I7"
+    if ended in SUCCESSFUL:
+        return "I8"
+    return "I9" if ended == Canonical.CANCELLED else "I7"
 
 
 def _compare(table: Lifecycle, job: Job, first: Event, told: Replayed, found: list[Violation]) -> None:

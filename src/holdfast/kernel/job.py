@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 DEFAULT_QUEUE = "default"
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
 
 class Job(NamedTuple):
     """One row of the job table. The order of the fields is the order of the columns."""
@@ -150,7 +152,7 @@ def spec_digest(job: Job | Spec, *, expire_after_ms: int | None, payload: bytes 
         job.options,
         payload.hex() if payload else None,
     )
-    return sha256(json.dumps(fields, separators=(",", ":")).encode()).digest()
+    return sha256(_encode(fields).encode()).digest()
 
 
 def correlation_of(job: Job) -> str:

@@ -13,7 +13,10 @@ from holdfast.kernel.state import LEASED, OVER, TERMINAL, Canonical
 
 
 class Move(NamedTuple):
-    """One job's part in a change: which job, under which fence, and what is recorded with it."""
+    """One job's part in a change: which job, under which fence, and what is recorded with it.
+
+    `payload` is the event's JSON text. It says `delay_ms` when there is a delay: a replay knows events alone.
+    """
 
     job_id: str
     attempt: int
@@ -102,10 +105,11 @@ def move(
     Raises NotAllowedError for a job from whose state the command has no row.
     """
     groups: dict[str, Change] = {}
+    said = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
     for job in jobs:
         change = groups.get(job.state)
         if change is None:
             path = (lifecycle.row(job.state, command),)
             change = groups[job.state] = Change(lifecycle, path, actor, [], owner)
-        change.moves.append(Move(job.id, job.attempt, delay_ms, reason, cause))
+        change.moves.append(Move(job.id, job.attempt, delay_ms, reason, cause, said))
     return list(groups.values())

@@ -54,6 +54,6 @@ class Lanes:
         return self.floors.get(lane, START)
 
     def claimed(self, lane: Lane, jobs: list[Job]) -> None:
+        """These were taken, longest due first."""
         if jobs:
-            last = max((job.due_at_ms, job.id) for job in jobs)
-            self.floors[lane] = Floor(*last)
+            self.floors[lane] = Floor(jobs[-1].due_at_ms, jobs[-1].id)

@@ -1,9 +1,9 @@
 """A reader of the log that cannot miss a late commit.
 
-Positions are given out before they commit, so a reader may see 7 while 6 is still under way. A position is
-settled once every transaction that was under way when a higher one was seen has ended: whatever is missing
-then was never written. Below the settled mark gaps are passed; above it the reader goes only as far as the
-positions are dense.
+Positions are given out before they commit, so a reader may see 7 while 6 is still under way. At a gap the reader
+takes a transaction id of its own: whoever was given a lower position had an older one before. Once all of these
+have ended, whatever is missing was never written. Up to that mark gaps are passed; above it the reader goes only
+as far as the positions are dense. (A snapshot's xmax will not do: a transaction above it may be under way.)
 """
 
 from __future__ import annotations
@@ -22,28 +22,25 @@ class FeedReader:
         self.position = after
         self._driver = driver
         self._settled = after
-        self._mark: tuple[int, int] | None = None
+        self._mark: tuple[int, int] | None = None  # a transaction id, and the position that it will settle
         self._alone = driver.dialect.name == "sqlite"
 
     async def next(self, limit: int = 1000) -> list[Event]:
         rows = await self._driver.read(_read(self.position, limit))
         if not rows:
             return []
-        xmin, xmax, high = rows[0][:3]
-        events = [Event._make(row[3:]) for row in rows]
+        xmin = rows[0][0]
+        events = [Event._make(row[1:]) for row in rows]
         if not self._alone:
-            self._settle(xmin, xmax, high)
-            events = events[: self._safe(events)]
+            if self._mark and xmin >= self._mark[0]:
+                self._settled, self._mark = self._mark[1], None
+            safe = self._safe(events)
+            if safe < len(events) and self._mark is None:
+                [self._mark] = await self._driver.read(_mark())
+            events = events[:safe]
         if events:
             self.position = events[-1].pos
         return events
-
-    def _settle(self, xmin: int, xmax: int, high: int) -> None:
-        if self._mark is None:
-            self._mark = (xmax, high)
-        elif xmin >= self._mark[0]:
-            self._settled = self._mark[1]
-            self._mark = (xmax, high)
 
     def _safe(self, events: list[Event]) -> int:
         """How many of these events may be passed on."""
@@ -57,4 +54,9 @@ class FeedReader:
 
 def _read(after: int, limit: int) -> Script[list[Any]]:
     rows = yield Query("feed", {"after": after, "limit": limit})
+    return rows
+
+
+def _mark() -> Script[list[Any]]:
+    rows = yield Query("feed_mark")
     return rows

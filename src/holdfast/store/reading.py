@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SqlReads:
@@ -49,7 +51,7 @@ class SqlReads:
         params |= {"before": cursor or LAST_ID, "limit": limit + 1}
         # One walk of the index per state, newest first, merged: a list of several states costs no sort of them all.
         rows: list[Any] = []
-        for state in where.states or (None,):
+        for state in (None,) if where.states is None else dict.fromkeys(where.states):
             chosen = params if state is None else params | {"state": state}
             shape = "+".join(["list", *sorted(chosen.keys() - {"before", "limit"})])
             rows += await self._rows(shape, **chosen)
@@ -140,7 +142,7 @@ class SqlReads:
 
 def is_id(text: str) -> bool:
     """Whether a text has the form of a job's id; all else is simply not there."""
-    return len(text) == 36 and text.count("-") == 4 and not set(text) - set("0123456789abcdef-")
+    return ID.fullmatch(text) is not None
 
 
 def attempts_of(events: list[Event]) -> list[Attempt]:

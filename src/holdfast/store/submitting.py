@@ -13,9 +13,11 @@ from holdfast.kernel.policy import Duplicates
 from holdfast.kernel.refused import DuplicateKeyError, NotAllowedError, NotFoundError
 from holdfast.store.dialect import Dialect, NewJob
 from holdfast.store.port import Submitted
+from holdfast.store.reading import is_id
 from holdfast.store.script import Query, Script
 
 TEXTS = ("task", "queue", "key_scope", "key", "correlation_id", "trace_id", "actor", "reason", "cause", "tags", "options")
+NUMBERS = ("priority", "max_tries", "lease_ms")
 INT32 = range(-(2**31), 2**31)
 Tables = Mapping[str, Lifecycle]
 
@@ -28,51 +30,68 @@ def prepare(spec: Spec, tables: Tables) -> NewJob:
     if spec.state not in table.initial:
         allowed = tuple(f"submit as {state}" for state in table.initial)
         raise NotAllowedError(table.name, "nothing", f"submit as {spec.state}", allowed)
-    if spec.priority not in INT32:
-        raise PayloadError(field="priority", problem="is out of range", remedy="use a whole number of 32 bits")
-    for name in TEXTS:
-        text = getattr(spec, name)
-        if text is not None:
-            _plain(name, text)
+    if not (spec.priority in INT32 and spec.max_tries in INT32 and spec.lease_ms in INT32):
+        name = next(name for name in NUMBERS if getattr(spec, name) not in INT32)
+        raise PayloadError(field=name, problem="is out of range", remedy="use a whole number of 32 bits")
+    if not (is_id(spec.id) and (spec.parent_id is None or is_id(spec.parent_id))):
+        name = "parent_id" if is_id(spec.id) else "id"
+        raise PayloadError(field=name, problem="is no job id", remedy="use a UUID in lower case with hyphens")
+    _check_texts(spec)
     body = None if spec.payload is None else _plain("payload", spec.payload)
     expire_after = table.policies.stale_after_ms or spec.expire_after_ms
     allow = spec.duplicates == Duplicates.ALLOW
     scope = None if spec.key is None or allow else spec.key_scope or spec.task
-    spec = spec._replace(key_scope=scope)
+    if scope is not spec.key_scope:
+        spec = spec._replace(key_scope=scope)
     said = None
     if spec.due_at_ms is not None:
         said = f'{{"due_at_ms":{spec.due_at_ms}}}'
     elif spec.delay_ms:
         said = f'{{"delay_ms":{spec.delay_ms}}}'
     return NewJob(
-        id=spec.id,
-        lifecycle=spec.lifecycle,
-        task=spec.task,
-        queue=spec.queue,
-        priority=spec.priority,
-        state=spec.state,
-        ready=spec.state in table.claimable,
-        max_tries=spec.max_tries,
-        lease_ms=spec.lease_ms,
-        delay_ms=spec.delay_ms,
-        due_at_ms=spec.due_at_ms,
-        expire_after_ms=expire_after,
-        keep_until_ms=spec.keep_until_ms,
-        key_scope=scope,
-        key=spec.key,
-        correlation_id=spec.correlation_id,
-        trace_id=spec.trace_id,
-        parent_id=spec.parent_id,
-        tags=spec.tags,
-        options=spec.options,
-        payload=spec.payload,
-        event_type=table.submit_event,
-        actor=spec.actor,
-        reason=spec.reason,
-        cause=spec.cause,
-        event_payload=said,
-        digest=spec_digest(spec, expire_after_ms=expire_after, payload=body),
+        spec.id,
+        spec.lifecycle,
+        spec.task,
+        spec.queue,
+        spec.priority,
+        spec.state,
+        spec.state in table.claimable,
+        spec.max_tries,
+        spec.lease_ms,
+        spec.delay_ms,
+        spec.due_at_ms,
+        expire_after,
+        spec.keep_until_ms,
+        scope,
+        spec.key,
+        spec.correlation_id,
+        spec.trace_id,
+        spec.parent_id,
+        spec.tags,
+        spec.options,
+        spec.payload,
+        table.submit_event,
+        spec.actor,
+        spec.reason,
+        spec.cause,
+        said,
+        spec_digest(spec, expire_after_ms=expire_after, payload=body),
     )
+
+
+def _check_texts(spec: Spec) -> None:
+    """Names and ids that both databases can hold. All at once: a bad one is looked for only when there is one."""
+    texts = spec.task + spec.queue + spec.actor
+    for text in (spec.key_scope, spec.key, spec.correlation_id, spec.trace_id, spec.reason, spec.cause, spec.tags):
+        if text is not None:
+            texts += text
+    if spec.options is not None:
+        texts += spec.options
+    if texts.isascii() and "\x00" not in texts:
+        return
+    for name in TEXTS:
+        if (text := getattr(spec, name)) is not None:
+            _plain(name, text)
 
 
 def _plain(name: str, text: str) -> bytes:

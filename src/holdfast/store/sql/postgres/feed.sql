@@ -1,8 +1,6 @@
--- Events behind a position, with the snapshot that they were read in and the highest position that it shows.
+-- Events behind a position, with the oldest transaction that was under way when they were read.
 SELECT
     pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin,
-    pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xmax,
-    (SELECT max(pos) FROM holdfast_event) AS high,
     e.*, j.correlation_id, j.trace_id
 FROM (
     SELECT

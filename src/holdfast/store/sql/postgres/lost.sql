@@ -6,6 +6,6 @@ SELECT
     options, payload, payload_digest, outcome, outcome_digest
 FROM holdfast_job
 WHERE lease_until_ms <= coalesce(:now_ms::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
-    AND (NOT lifecycle = ANY (:taken_over::text[]) OR losses + 1 >= :crash_budget::integer)
+    AND (lifecycle || '/' || losses) <> ALL (:taken_over::text[])
 ORDER BY lease_until_ms
 LIMIT :limit::bigint

@@ -1,5 +1,5 @@
 -- Apply a path of rows to the jobs that stand where it begins, each under its own fence. What is not returned was
--- refused; the events of the rest follow in the same transaction.
+-- refused; the events of the rest follow in the same transaction. The plus signs keep the plan on the primary key.
 UPDATE holdfast_job
 SET
     state = :target,
@@ -31,7 +31,7 @@ FROM (
 ) AS m
 WHERE holdfast_job.id = m.job_id
     AND holdfast_job.attempt = m.attempt
-    AND state = :source
-    AND lifecycle = :lifecycle
+    AND +state = :source
+    AND +lifecycle = :lifecycle
     AND (:owner IS NULL OR (lease_owner = :owner AND lease_until_ms > :now_ms))
 RETURNING id, version, attempt, changed_at_ms

@@ -12,8 +12,8 @@ SET
     expires_at_ms = coalesce(max(changed_at_ms, :now_ms) + :stale_after_ms, expires_at_ms)
 WHERE id IN (
     SELECT id
-    FROM holdfast_job
-    WHERE ready = 1
+    FROM holdfast_job INDEXED BY holdfast_job_ready
+    WHERE ready
         AND queue = :queue AND lifecycle = :lifecycle AND state = :source AND priority = :priority
         AND due_at_ms <= :now_ms
     ORDER BY due_at_ms, id

@@ -4,7 +4,7 @@ SELECT
     lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, started_at_ms, finished_at_ms,
     expires_at_ms, keep_until_ms, cancel_requested, key_scope, key, correlation_id, trace_id, parent_id, tags,
     options, payload, payload_digest, outcome, outcome_digest
-FROM holdfast_job
+FROM holdfast_job INDEXED BY holdfast_job_expiry
 WHERE expires_at_ms <= :now_ms
     AND finished_at_ms IS NULL
     AND (lifecycle || '/' || state) IN (SELECT value FROM json_each(:expirable))

@@ -1,6 +1,6 @@
 -- Events behind a position. The writer is alone: nothing commits late.
 SELECT
-    0 AS xmin, 0 AS xmax, 0 AS high,
+    0 AS xmin,
     e.pos, e.job_id, e.seq, e.type, e.from_state, e.to_state, e.at_ms, e.actor, e.attempt, e.reason, e.cause, e.payload,
     e.payload_digest, e.digest, e.schema_version, j.correlation_id, j.trace_id
 FROM holdfast_event AS e

@@ -4,8 +4,8 @@ SELECT
     lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, started_at_ms, finished_at_ms,
     expires_at_ms, keep_until_ms, cancel_requested, key_scope, key, correlation_id, trace_id, parent_id, tags,
     options, payload, payload_digest, outcome, outcome_digest
-FROM holdfast_job
+FROM holdfast_job INDEXED BY holdfast_job_lease
 WHERE lease_until_ms <= :now_ms
-    AND (lifecycle NOT IN (SELECT value FROM json_each(:taken_over)) OR losses + 1 >= :crash_budget)
+    AND (lifecycle || '/' || losses) NOT IN (SELECT value FROM json_each(:taken_over))
 ORDER BY lease_until_ms
 LIMIT :limit

@@ -13,7 +13,7 @@ SET
     expires_at_ms = coalesce(max(changed_at_ms, :now_ms) + :stale_after_ms, expires_at_ms)
 WHERE id IN (
     SELECT id
-    FROM holdfast_job
+    FROM holdfast_job INDEXED BY holdfast_job_lease
     WHERE lease_until_ms <= :now_ms
         AND lifecycle = :lifecycle AND state = :source
         AND queue IN (SELECT value FROM json_each(:queues))

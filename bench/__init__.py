@@ -1,0 +1,1 @@
+"""Measurements: Holdfast against the limit of its own tables, in one run, as ratios. `python -m bench --help`."""

@@ -1,0 +1,68 @@
+"""`python -m bench store [--quick] [--store sqlite|postgres] [--million]` and `python -m bench audit`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cyclopts import App
+
+from bench import store as stores_bench
+from bench.audit import main as audit_main
+from bench.scenario import QUICK_ROUNDS, ROUNDS, scenarios
+
+app = App(name="bench", help="Measure Holdfast on this machine, against the limit of its own tables.")
+
+
+@app.default
+@app.command
+def store(
+    *,
+    quick: bool = False,
+    store: Literal["sqlite", "postgres"] | None = None,
+    million: bool = False,
+    million_held: bool = False,
+    rounds: int | None = None,
+    limit_s: float = 120,
+) -> None:
+    """Submit, claim and finish on both stores, beside raw SQL on the same tables.
+
+    Parameters
+    ----------
+    quick
+        Fewer scenarios and rounds, SQLite with synchronous=FULL only: under a minute.
+    store
+        Only this store.
+    million
+        Also with a million jobs waiting that were loaded a moment ago: minutes for each round, and 2 GB of disk.
+    million_held
+        The same with a reader that holds a snapshot open.
+    rounds
+        How often each measurement is repeated; 5, or 3 with --quick.
+    limit_s
+        A load or a drain that takes longer is cut off here; rates are of what was done.
+    """
+    stores_bench.main(
+        (store,) if store else ("postgres", "sqlite"),
+        ("FULL",) if quick else ("FULL", "NORMAL"),
+        scenarios(quick=quick, million=million, million_held=million_held),
+        rounds=rounds or (QUICK_ROUNDS if quick else ROUNDS),
+        limit_s=limit_s,
+    )
+
+
+@app.command
+def audit(*, jobs: int = 1_000_000, store: Literal["sqlite", "postgres"] | None = None) -> None:
+    """Every invariant over every job: how long it takes, and how much memory.
+
+    Parameters
+    ----------
+    jobs
+        How many jobs, each with its four events.
+    store
+        Only this store.
+    """
+    audit_main((store,) if store else ("postgres", "sqlite"), jobs)
+
+
+if __name__ == "__main__":
+    app()

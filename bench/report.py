@@ -1,0 +1,130 @@
+"""What a run found: tables to read, and a file to compare with."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.scenario import Scenario
+from bench.series import Phase, Series, cpu_ratio, speed_ratio, summary
+
+RESULTS = Path(__file__).parent / "results"
+OURS = "holdfast"
+BASE_QUEUED = 10_000
+
+
+def show(series: Series, console: Console) -> None:
+    console.print(_against_others(series))
+    ratios = against_ourselves(series)
+    if ratios:
+        table = Table(title="Holdfast against itself", title_justify="left")
+        for column in ("store", "drain", "compared with", "speed"):
+            table.add_column(column, justify="right" if column == "speed" else "left")
+        for ratio in ratios:
+            table.add_row(ratio["store"], ratio["scenario"], ratio["base"], f"{ratio['speed']:.2f}")
+        console.print(table)
+
+
+def _against_others(series: Series) -> Table:
+    title = "Medians. µs is CPU time per job, client + server. Ratios: Holdfast / other, of each round."
+    table = Table(title=title, title_justify="left")
+    for column in ("store", "scenario", "phase", "contender", "jobs/s", "µs", "speed ratio", "CPU ratio"):
+        table.add_column(column, justify="left" if column in ("store", "scenario", "phase", "contender") else "right")
+    for phase, readings in series.items():
+        first = True
+        for name, rounds in readings.items():
+            found = summary(rounds)
+            where = (f"{phase.store} {phase.setting}", phase.scenario.name, phase.name) if first else ("", "", "")
+            ratios = ("", "")
+            if name != OURS and OURS in readings:
+                ratios = (
+                    f"{speed_ratio(readings[OURS], rounds):.2f}",
+                    f"{cpu_ratio(readings[OURS], rounds):.2f}",
+                )
+            cpu = f"{found.client_us:.1f} + {found.server_us:.1f}"
+            table.add_row(*where, name, f"{found.per_s:,.0f}", cpu, *ratios, end_section=name != OURS)
+            first = False
+    return table
+
+
+def against_ourselves(series: Series) -> list[dict[str, Any]]:
+    """How our drain holds up: with more waiting, and with a snapshot held open."""
+    found = []
+    for phase, readings in series.items():
+        if phase.name != "drain" or OURS not in readings:
+            continue
+        for base in _bases(phase.scenario):
+            other = series.get(phase._replace(scenario=base), {}).get(OURS)
+            if other:
+                ratio = summary(readings[OURS]).per_s / summary(other).per_s
+                found.append(
+                    {
+                        "store": f"{phase.store} {phase.setting}",
+                        "scenario": phase.scenario.name,
+                        "base": base.name,
+                        "speed": ratio,
+                    }
+                )
+    return found
+
+
+def _bases(scenario: Scenario) -> list[Scenario]:
+    bases = []
+    if scenario.held or scenario.result:
+        bases.append(replace(scenario, held=False, result=False))
+    elif scenario.queued > BASE_QUEUED:
+        bases.append(replace(scenario, queued=BASE_QUEUED, jobs=BASE_QUEUED))
+    return bases
+
+
+def write(series: Series, profile: dict[str, Any], versions: list[str]) -> Path:
+    """Keep everything that was measured. Returns the file."""
+    now = datetime.now(UTC)
+    data = {
+        "at": now.isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "profile": profile,
+        "machine": {
+            "cpus": os.cpu_count(),
+            "load_at_end": os.getloadavg(),
+            "system": platform.platform(),
+            "python": platform.python_version(),
+            "databases": versions,
+        },
+        "phases": [_phase(phase, readings) for phase, readings in series.items()],
+        "against_ourselves": against_ourselves(series),
+    }
+    RESULTS.mkdir(exist_ok=True)
+    file = RESULTS / f"{now:%Y%m%dT%H%M%SZ}.json"
+    file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    return file
+
+
+def _phase(phase: Phase, readings: dict[str, list[Any]]) -> dict[str, Any]:
+    ours = readings.get(OURS)
+    others = [name for name in readings if name != OURS and ours]
+    return {
+        "store": phase.store,
+        "setting": phase.setting,
+        "scenario": asdict(phase.scenario),
+        "phase": phase.name,
+        "medians": {name: summary(rounds)._asdict() for name, rounds in readings.items()},
+        "speed_ratio": {name: speed_ratio(readings[OURS], readings[name]) for name in others},
+        "cpu_ratio": {name: cpu_ratio(readings[OURS], readings[name]) for name in others},
+        "rounds": {name: [asdict(reading) for reading in rounds] for name, rounds in readings.items()},
+    }
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    found = subprocess.run(command, cwd=RESULTS.parent, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"

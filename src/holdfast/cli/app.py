@@ -1,0 +1,96 @@
+"""The program: which commands there are, the options that all of them take, and how a run ends."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import App, CycloptsError, Group, Parameter
+
+from holdfast import __version__
+from holdfast.cli.exits import Exit, UsageError, exit_of, one_line
+from holdfast.cli.invocation import Invocation, Output
+from holdfast.kernel.errors import HoldfastError
+
+EVERYWHERE = Group("Everywhere", sort_key=99)
+
+# Each by its import path: only the command that is run is imported.
+COMMANDS = {
+    "job": ("holdfast.cli.job:app", "Look at jobs: list, show, events, prove."),
+    "lifecycle": ("holdfast.cli.lifecycle:app", "The tables that jobs follow: list, show, check."),
+    "audit": ("holdfast.cli.audit:audit", "Check every invariant over every job and every seal."),
+    "seal": ("holdfast.cli.seal:seal", "Seal the log up to now."),
+    "verify": ("holdfast.cli.verify:verify", "Verify a job's certificate, offline."),
+    "db": ("holdfast.cli.db:app", "The database: migrate, check."),
+    "version": ("holdfast.cli.version:version", "Print the version."),
+}
+
+app = App(
+    name="holdfast",
+    help="A durable job engine: every job follows a declared lifecycle, and the engine can prove that it did.",
+    version=lambda: f"holdfast {__version__}",
+    help_format="plaintext",
+    default_parameter=Parameter(negative=()),
+    result_action="return_value",
+)
+for _name, (_path, _help) in COMMANDS.items():
+    app.command(_path, name=_name, help=_help)
+
+
+@app.meta.default
+def launch(
+    *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    db: Annotated[str | None, Parameter(group=EVERYWHERE)] = None,
+    output: Annotated[Output | None, Parameter(name=["--output", "-o"], group=EVERYWHERE)] = None,
+    json: Annotated[bool, Parameter(group=EVERYWHERE)] = False,
+) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    db
+        The database: sqlite:///relative.db, sqlite:////absolute.db or postgresql://…
+        Else HOLDFAST_DB, else db of holdfast.toml, else ./.holdfast/holdfast.db.
+    output
+        How data is printed; a table if not said.
+    json
+        Short for -o json.
+    """
+    if json and output not in (None, Output.JSON):
+        raise UsageError(f"--json and -o {output} contradict each other", remedy="give one of them")
+    here = Invocation(db=db, output=Output.JSON if json else output or Output.TABLE)
+    command, bound, ignored = app.parse_args(words, print_error=False, exit_on_error=False)
+    extra = {"here": here} if "here" in ignored else {}
+    answer: Any = command(*bound.args, **bound.kwargs, **extra)
+    if inspect.iscoroutine(answer):
+        answer = asyncio.run(answer)
+    return answer if isinstance(answer, int) else Exit.OK
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command line; whatever a user can get wrong ends in one line on stderr and an exit code."""
+    try:
+        code = app.meta(list(words), print_error=False, exit_on_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except CycloptsError as error:
+        error.verbose = False
+        place = " ".join(["holdfast", *(error.command_chain or ())])
+        return _fail(f"{one_line(error)} (see `{place} --help`)", Exit.USAGE)
+    except HoldfastError as error:
+        return _fail(one_line(error), exit_of(error))
+    except KeyboardInterrupt:
+        return _fail("interrupted", Exit.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has gone, as `head` does. Nothing may be written to it any more, at exit neither.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.BROKEN_PIPE
+    return int(code or Exit.OK)
+
+
+def _fail(message: str, code: Exit) -> int:
+    print(f"holdfast: {message}", file=sys.stderr)
+    return int(code)

@@ -1,0 +1,51 @@
+"""How a command ends: its exit code, and the one line that says why."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from holdfast.config import ConfigError
+from holdfast.kernel.errors import HoldfastError
+from holdfast.kernel.refused import DuplicateKeyError, NotAllowedError, NotFoundError
+
+
+class Exit(IntEnum):
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    NOT_PERMITTED = 4
+    CONFLICT = 5
+    UNAVAILABLE = 6
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+class UsageError(HoldfastError):
+    """The command line makes no sense."""
+
+
+class UnavailableError(HoldfastError):
+    """The database cannot be used now."""
+
+
+def exit_of(error: HoldfastError) -> Exit:
+    match error:
+        case UsageError() | ConfigError():
+            return Exit.USAGE
+        case NotFoundError():
+            return Exit.NOT_FOUND
+        case NotAllowedError() | DuplicateKeyError():
+            return Exit.CONFLICT
+        case UnavailableError():
+            return Exit.UNAVAILABLE
+        case HoldfastError(field=str()):
+            # Some argument was refused further in, such as the cursor of another list.
+            return Exit.USAGE
+        case _:
+            return Exit.ERROR
+
+
+def one_line(text: object) -> str:
+    """Words of a parser or a database, which like to spread over several lines."""
+    return " ".join(str(text).split())

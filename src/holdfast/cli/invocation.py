@@ -1,0 +1,103 @@
+"""What one run of a command has at hand: its settings, its output form, its two streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from holdfast.config import Settings, load
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from holdfast.store.sql_store import SqlStore
+
+WIDE = 160
+"""Columns where there is no terminal to ask: a table in a file or a pipe should not be cut at 80."""
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    IDS = "ids"
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """Handed to every command. Settings are read when they are first needed: not every command has a use."""
+
+    db: str | None = None
+    output: Output = Output.TABLE
+
+    @cached_property
+    def settings(self) -> Settings:
+        return load({"db": self.db})
+
+    @property
+    def is_json(self) -> bool:
+        return self.output in (Output.JSON, Output.JSONL)
+
+    @cached_property
+    def out(self) -> Console:
+        from rich.console import Console
+
+        asked = sys.stdout.isatty() or "COLUMNS" in os.environ
+        return Console(width=None if asked else WIDE, highlight=False, emoji=False)
+
+    @cached_property
+    def err(self) -> Console:
+        from rich.console import Console
+
+        return Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+
+    def say(self, words: str) -> None:
+        """Words for a person: on stderr, so that they never mix with data."""
+        self.err.print(words, markup=False, style="dim")
+
+    def print(self, *what: RenderableType) -> None:
+        for part in what:
+            self.out.print(part, markup=False)
+
+    def print_json(self, data: object) -> None:
+        """As `-o` says: indented, or one line for each item of a list."""
+        if self.output is not Output.JSONL:
+            print(json.dumps(data, indent=2, ensure_ascii=False))
+            return
+        for item in data if isinstance(data, list) else [data]:
+            print(json.dumps(item, separators=(",", ":"), ensure_ascii=False))
+
+    def print_record(self, data: Mapping[str, Any], table: RenderableType, identity: object) -> None:
+        """One thing, in the form that was asked for."""
+        match self.output:
+            case Output.TABLE:
+                self.print(table)
+            case Output.IDS:
+                print(identity)
+            case _:
+                self.print_json(data)
+
+    def print_ids(self, ids: Iterable[object]) -> None:
+        for identity in ids:
+            print(identity)
+
+    @asynccontextmanager
+    async def store(self) -> AsyncIterator[SqlStore]:
+        """The database that the settings name, if it is there and up to date; UnavailableError if not."""
+        from holdfast.cli.opened import opened
+
+        async with opened(self.settings.db) as store:
+            yield store
+
+
+Here = Annotated[Invocation, Parameter(parse=False)]
+"""A command's last parameter: filled in by the program, never by the command line."""

@@ -1,0 +1,146 @@
+"""`holdfast lifecycle`: the tables that jobs follow."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from holdfast.cli.exits import Exit, UnavailableError, UsageError
+from holdfast.cli.invocation import Here, Output
+from holdfast.cli.render import rows, table
+from holdfast.config import DEFAULT_DB
+from holdfast.kernel.errors import LifecycleError
+from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.lifecycles import BUILT_IN
+from holdfast.kernel.refused import NotFoundError
+
+app = App(name="lifecycle", help="The tables that jobs follow.")
+
+
+@app.command(name="list")
+async def list_(*, here: Here) -> None:
+    """List the built-in lifecycles, and those that the database knows besides."""
+    tables = await known_lifecycles(here)
+    if here.is_json:
+        here.print_json(
+            [
+                {
+                    "name": each.name,
+                    "built_in": each.name in BUILT_IN,
+                    "states": [str(state) for state in each.states],
+                    "transitions": len(each.transitions),
+                }
+                for each in tables.values()
+            ]
+        )
+        return
+    if here.output is Output.IDS:
+        here.print_ids(tables)
+        return
+    shown = table("name", "states", "rows", "", right=["rows"], whole=["name"])
+    lines = [
+        [
+            each.name,
+            " · ".join(dict.fromkeys(map(str, each.states))),
+            str(len(each.transitions)),
+            "built in" if each.name in BUILT_IN else "registered",
+        ]
+        for each in tables.values()
+    ]
+    here.print(rows(shown, lines))
+
+
+@app.command
+async def show(name: str, *, mermaid: bool = False, here: Here) -> None:
+    """Show a lifecycle: its states, rows and policies.
+
+    Parameters
+    ----------
+    name
+        The lifecycle, such as durable.
+    mermaid
+        Print a Mermaid state diagram instead.
+    """
+    lifecycle = BUILT_IN.get(name)
+    if lifecycle is None:
+        tables = await known_lifecycles(here)
+        if name not in tables:
+            raise NotFoundError("lifecycle", name, remedy=f"there are: {', '.join(tables)}")
+        lifecycle = tables[name]
+    if mermaid:
+        from holdfast.cli.mermaid import diagram
+
+        print(diagram(lifecycle), end="")
+    elif here.output is Output.TABLE:
+        from holdfast.cli.lifecycle_table import lifecycle_tables
+
+        here.print(*lifecycle_tables(lifecycle))
+    else:
+        here.print_record(lifecycle.to_dict(), "", lifecycle.name)
+
+
+@app.command
+def check(where: Annotated[str, Parameter(name="module:lifecycle")], /, *, here: Here) -> int:
+    """Import a lifecycle of your own and say whether its table holds.
+
+    Parameters
+    ----------
+    where
+        The module, a colon, and the lifecycle's name in it. The current directory is looked in first.
+    """
+    try:
+        lifecycle = _imported(where)
+    except LifecycleError as error:
+        data = {
+            "ok": False,
+            "lifecycle": error.lifecycle,
+            "rule": error.rule,
+            "path": list(error.path),
+            "message": error.message,
+        }
+        steps = "".join(f"\n  {number}. {step}" for number, step in enumerate(error.path, 1))
+        what = error.message.partition(" (counterexample: ")[0]
+        here.print_record(data, f"not ok: {what}\ncounterexample:{steps}", error.lifecycle)
+        return Exit.ERROR
+    states, transitions = len(lifecycle.states), len(lifecycle.transitions)
+    data = {"ok": True, "lifecycle": lifecycle.name, "states": states, "transitions": transitions}
+    here.print_record(data, f"ok: {lifecycle.name}, {states} states, {transitions} rows", lifecycle.name)
+    return Exit.OK
+
+
+async def known_lifecycles(here: Here) -> dict[str, Lifecycle]:
+    """The built-in ones, and those registered in the database if there is one to ask."""
+    try:
+        async with here.store() as store:
+            stored = await store.reads.lifecycles()
+    except UnavailableError as error:
+        if here.settings.db != DEFAULT_DB:
+            here.say(f"built-in lifecycles only: {error.message}")
+        return dict(BUILT_IN)
+    return dict(BUILT_IN) | stored
+
+
+def _imported(where: str) -> Lifecycle:
+    import importlib
+    import sys
+
+    module_name, colon, name = where.partition(":")
+    if not (module_name and colon and name):
+        raise UsageError(f"{where!r} is not module:lifecycle", field="module:lifecycle", remedy="say shop.flows:ORDER")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if not module_name.startswith(error.name or ""):
+            raise UsageError(f"{module_name} imports {error.name}, which is not there") from error
+        raise NotFoundError("module", module_name, remedy="run where it can be imported") from error
+    found = getattr(module, name, None)
+    if found is None:
+        there = [key for key, value in vars(module).items() if isinstance(value, Lifecycle)]
+        remedy = f"it has: {', '.join(there)}" if there else f"{module_name} declares no lifecycle"
+        raise NotFoundError("lifecycle", where, remedy=remedy)
+    if not isinstance(found, Lifecycle):
+        raise UsageError(f"{where} is a {type(found).__name__}, not a Lifecycle", field="module:lifecycle")
+    return found

@@ -1,0 +1,147 @@
+"""Opening the database for a command: never made by looking at it, and told in plain words when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from holdfast.cli.exits import UnavailableError, one_line
+from holdfast.config import sqlite_path, without_password
+from holdfast.kernel.refused import StoreError
+from holdfast.store.script import Query, Script
+from holdfast.store.statements import migrations
+
+if TYPE_CHECKING:
+    from holdfast.store.sql_store import SqlStore
+
+CONNECT_TIMEOUT_S = 10
+MAGIC = b"SQLite format 3\0"
+MIGRATE = "run `holdfast db migrate`"
+
+
+class Schema(NamedTuple):
+    """Migrations: those that the database has, those that it lacks, and those that we do not know."""
+
+    applied: list[str]
+    pending: list[str]
+    unknown: list[str]
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[SqlStore]:
+    """The store, once its database is there and its schema is ours. Nothing is created or changed."""
+    from holdfast.runtime.opening import open_store
+
+    refuse_missing(url)
+    with plainly(url):
+        store = open_store(url)
+        try:
+            schema = await schema_of(store)
+            refuse_other_schema(url, schema)
+            yield store
+        finally:
+            await store.close()
+
+
+def refuse_missing(url: str) -> None:
+    """SQLite makes a file for whoever opens one: look before."""
+    path = sqlite_path(url)
+    if path is None:
+        return
+    if not path.exists():
+        raise UnavailableError(f"there is no database at {path}", remedy=f"to make one, {MIGRATE}")
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(MAGIC))
+    except OSError as error:
+        raise UnavailableError(f"{path} cannot be read: {error.strerror}", remedy="check its path and rights") from error
+    if not head:
+        raise UnavailableError(f"{path} is an empty file", remedy=MIGRATE)
+    if head != MAGIC:
+        raise StoreError(f"{path} is not a SQLite database, or its header is damaged", remedy="restore a backup")
+
+
+def refuse_other_schema(url: str, schema: Schema) -> None:
+    if schema.unknown:
+        raise StoreError(
+            f"the database has migrations that this version does not know: {', '.join(schema.unknown)}",
+            remedy="use the version of Holdfast that made them, or a later one",
+        )
+    if not schema.applied:
+        raise UnavailableError(f"{without_password(url)} has no Holdfast tables yet", remedy=MIGRATE)
+    if schema.pending:
+        raise UnavailableError(
+            f"{without_password(url)} lacks migrations: {', '.join(schema.pending)}", remedy=MIGRATE
+        )
+
+
+async def schema_of(store: SqlStore) -> Schema:
+    """What the database's schema is, by reading alone."""
+    known = [name for name, _ in migrations(store.dialect.name)]
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            have = [row[0] for row in await store.driver.read(_names())]
+    except Exception as error:
+        if not _is_missing_table(error):
+            raise
+        have = []
+    return Schema(have, [n for n in known if n not in have], [n for n in have if n not in known])
+
+
+def _names() -> Script[list[Any]]:
+    rows = yield Query("migration_names")
+    return rows
+
+
+def _is_missing_table(error: Exception) -> bool:
+    if isinstance(error, sqlite3.OperationalError):
+        return "no such table" in str(error)
+    return getattr(error, "sqlstate", None) == "42P01"
+
+
+@contextmanager
+def plainly(url: str) -> Iterator[None]:
+    """What a database can throw at us, as an error that says what to do."""
+    shown = without_password(url)
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except ImportError as error:
+        raise UnavailableError(
+            f"the driver for {shown} is not installed ({error.name})", remedy="install holdfast[postgres]"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise _sqlite_error(shown, error) from error
+    except TimeoutError as error:
+        raise UnavailableError(
+            f"{shown} did not answer within {CONNECT_TIMEOUT_S} s", remedy="check that it runs"
+        ) from error
+    except OSError as error:
+        raise UnavailableError(
+            f"{shown} cannot be reached: {one_line(error)}", remedy="check that it runs, and the address"
+        ) from error
+    except Exception as error:
+        # PostgreSQL's own errors, without importing its driver for those who use SQLite.
+        if isinstance(state := getattr(error, "sqlstate", None), str) and _is_about_connecting(state):
+            raise UnavailableError(
+                f"{shown} refuses: {one_line(error)}", remedy="check the address, the user and the database"
+            ) from error
+        raise
+
+
+def _sqlite_error(shown: str, error: sqlite3.DatabaseError) -> StoreError | UnavailableError:
+    message = one_line(error)
+    if isinstance(error, sqlite3.OperationalError) and "malformed" not in message:
+        return UnavailableError(f"{shown} cannot be used: {message}", remedy="check its path, rights and disk")
+    return StoreError(
+        f"{shown} is damaged: {message}", remedy="see `holdfast db check`, then restore a backup"
+    )
+
+
+def _is_about_connecting(sqlstate: str) -> bool:
+    # Connection, authorization, no such database, no such role or right, resources, operator's shutdown.
+    return sqlstate[:2] in {"08", "28", "3D", "53", "57"} or sqlstate == "42501"

@@ -1,0 +1,91 @@
+"""How things look on a terminal: states in colour, times short, tables quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.kernel.state import Canonical as S
+
+COLOURS: dict[str, str] = {
+    S.WAITING: "dim",
+    S.QUEUED: "blue",
+    S.RETRY_PENDING: "yellow",
+    S.ASSIGNED: "cyan",
+    S.RUNNING: "bold cyan",
+    S.SUCCEEDED: "green",
+    S.PARTIAL: "yellow",
+    S.SKIPPED: "dim green",
+    S.FAILED: "red",
+    S.CANCELLED: "magenta",
+    S.EXPIRED: "magenta",
+    S.TIMED_OUT: "red",
+    S.DEAD_LETTERED: "bold red",
+    S.CLEANING: "dim",
+    S.CLEANED: "dim",
+}
+
+
+def table(*columns: str, right: Iterable[str] = (), whole: Iterable[str] = (), title: str | None = None) -> Table:
+    """A table without frames. `right` aligns numbers; `whole` columns are never cut or wrapped."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", header_style="bold")
+    for column in columns:
+        made.add_column(
+            column,
+            justify="right" if column in right else "left",
+            no_wrap=column in whole,
+            overflow="fold" if column in whole else "ellipsis",
+        )
+    return made
+
+
+def pairs(items: Mapping[str, Any]) -> Table:
+    """Names and values, one pair a line; what is None is left out."""
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="dim", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in items.items():
+        if value is not None:
+            made.add_row(name, value if isinstance(value, Text) else Text(str(value)))
+    return made
+
+
+def state_text(label: str, canonical: str) -> Text:
+    """A state as its lifecycle calls it, and its canonical name where that is another."""
+    text = Text(label, style=COLOURS.get(canonical, ""))
+    if label.lower() != canonical:
+        text.append(f" ({canonical})", style="dim")
+    return text
+
+
+def short_time(iso: str | None, now: datetime | None = None) -> str:
+    """The time of day for today, the date before it for all else. UTC, as everywhere."""
+    if iso is None:
+        return ""
+    day, _, time = iso.partition("T")
+    today = (now or datetime.now(UTC)).date().isoformat()
+    return time[:8] if day == today else f"{day} {time[:8]}"
+
+
+def long_time(iso: str | None) -> str | None:
+    return None if iso is None else iso.replace("T", " ").replace("Z", " UTC")
+
+
+def duration(ms: int) -> str:
+    """A duration in its largest whole unit: 90 s, 2 h, 14 d."""
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)):
+        if ms >= size and ms % size == 0 and (ms // size > 1 or unit == "s"):
+            return f"{ms // size} {unit}"
+    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:g} s"
+
+
+def rows(made: Table, lines: Iterable[Sequence[str | Text]]) -> Table:
+    """Fill a table; plain text stays plain, whatever brackets it has."""
+    for line in lines:
+        made.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in line))
+    return made

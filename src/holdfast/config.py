@@ -1,0 +1,106 @@
+"""One validated Settings: the file `holdfast.toml`, overruled by the environment, overruled by arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from holdfast.kernel.errors import HoldfastError
+
+FILE = "holdfast.toml"
+DEFAULT_DB = "sqlite:///.holdfast/holdfast.db"
+SQLITE = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
+
+
+class ConfigError(HoldfastError):
+    """A setting is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be configured. Raises ConfigError that names the field."""
+
+    db: str = DEFAULT_DB
+    """`sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://…`."""
+
+    def __post_init__(self) -> None:
+        check_database_url(self.db)
+
+
+def load(
+    arguments: Mapping[str, object] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Settings:
+    """File < environment (`HOLDFAST_DB`) < arguments. None among the arguments means not given."""
+    import os
+
+    environment = os.environ if environment is None else environment
+    names = [field.name for field in fields(Settings)]
+    values: dict[str, Any] = _from_file((folder or Path()) / FILE, names)
+    # An empty variable is how shells and containers say "not set".
+    values |= {name: text for name in names if (text := environment.get(f"HOLDFAST_{name.upper()}"))}
+    values |= {name: value for name, value in (arguments or {}).items() if value is not None}
+    return Settings(**values)
+
+
+def _from_file(file: Path, names: list[str]) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", remedy="make it a readable UTF-8 file") from error
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file} is not TOML: {error}", remedy='write lines such as db = "…"') from error
+    for name in values:
+        if name not in names:
+            raise ConfigError(
+                f"{file} has an unknown key {name!r}", field=name, remedy=f"known: {', '.join(names)}"
+            )
+    return values
+
+
+def check_database_url(url: object) -> None:
+    """Raise ConfigError when this is not the address of a database that a store exists for."""
+    forms = "sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host/name"
+    if not isinstance(url, str):
+        raise ConfigError(f"db must be text, not {url!r}", field="db", remedy=f"use {forms}")
+    if url.startswith(SQLITE):
+        if not url.removeprefix(SQLITE):
+            raise ConfigError(f"db {url!r} names no file", field="db", remedy="use sqlite:///relative.db")
+    elif not url.startswith(POSTGRES):
+        remedy = f"use {forms}"
+        if "://" not in url and url:
+            # The usual slip: a path where an address belongs.
+            remedy = f"for a file, say {SQLITE}{url}"
+        raise ConfigError(f"db {without_password(url)!r} is not a database URL", field="db", remedy=remedy)
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The file behind a SQLite URL; None for any other database."""
+    return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+
+
+def without_password(url: str) -> str:
+    """The URL as it may be shown in messages and logs."""
+    from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+    try:
+        parts = urlsplit(url)
+        user, at, host = parts.netloc.rpartition("@")
+    except ValueError:
+        return url.partition("://")[0] + "://…"
+    if url.startswith(SQLITE):
+        return url
+    query = [(key, "***" if "password" in key.lower() else value) for key, value in parse_qsl(parts.query)]
+    hidden = user.partition(":")[0] + (":***" if ":" in user else "")
+    return urlunsplit(parts._replace(netloc=hidden + at + host, query=urlencode(query, safe="*/")))

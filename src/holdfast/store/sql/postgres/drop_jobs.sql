@@ -1,0 +1,2 @@
+-- Remove jobs.
+DELETE FROM holdfast_job WHERE id = ANY (:ids::uuid[])

@@ -1,0 +1,1 @@
+"""Both stores under load, under fire and under the microscope."""
