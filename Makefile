@@ -73,6 +73,7 @@ soak: setup
 	$(BIN)/python -m bench.soak
 
 docs: setup
+	$(BIN)/python -m holdfast.cli.lifecycle_page
 	$(BIN)/python -m tests.conformance
 
 # dev.lock holds everything of the other two at the same versions, so that one sync is enough.

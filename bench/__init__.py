@@ -1,1 +1,1 @@
-"""Measurements: Holdfast against the limit of its own tables, in one run, as ratios. `python -m bench --help`."""
+"""Measurements: Holdfast against the limit of its own tables, in one run. See `python -m bench --help`."""

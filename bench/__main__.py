@@ -33,7 +33,7 @@ def store(
     store
         Only this store.
     million
-        Also with a million jobs waiting that were loaded a moment ago: minutes for each round, and 2 GB of disk.
+        Also with a million jobs that were loaded a moment ago: minutes for each round, and 2 GB of disk.
     million_held
         The same with a reader that holds a snapshot open.
     rounds

@@ -1,4 +1,4 @@
-"""The limit on PostgreSQL: the same rows by the shortest way, with no fence, no policy and no object of ours."""
+"""The limit on PostgreSQL: the same rows by the shortest way, with nothing of ours but the tables."""
 
 from __future__ import annotations
 
@@ -17,19 +17,25 @@ DIGEST = bytes(32)
 """As long as a digest; the limit computes none."""
 
 # A table that was loaded a moment ago has no statistics: without these the limit would measure a bad plan.
-SETTINGS = {"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "plan_cache_mode": "force_generic_plan"}
+SETTINGS = {
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "jit": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
 
 SUBMIT = f"""
 WITH made AS (
     INSERT INTO holdfast_job (
-        id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
-        lease_ms, created_at_ms, changed_at_ms, payload
+        id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready,
+        due_at_ms, lease_ms, created_at_ms, changed_at_ms, payload
     )
     SELECT id, 'durable', 'noop', 'default', 0, 'queued', 1, 1, 0, 1, 0, TRUE, $3, {LEASE_MS}, $3, $3, payload
     FROM unnest($1::uuid[], $2::text[]) AS spec (id, payload)
 )
 INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt, digest)
-SELECT id, 1, 'job_submitted', 'queued', $3::bigint, 'client', 1, $4::bytea FROM unnest($1::uuid[]) AS spec (id)
+SELECT id, 1, 'job_submitted', 'queued', $3::bigint, 'client', 1, $4::bytea
+FROM unnest($1::uuid[]) AS spec (id)
 """
 
 # Claims start behind the last one, as ours do: the head of the index is full of entries that are gone.

@@ -1,7 +1,8 @@
-"""The limit on SQLite: the same rows from one thread, with no fence, no policy and no object of ours."""
+"""The limit on SQLite: the same rows from one thread, with nothing of ours but the tables."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -13,16 +14,19 @@ from bench.site import Site
 DIGEST = bytes(32)
 """As long as a digest; the limit computes none."""
 
+PRAGMAS = ("journal_mode = WAL", "wal_autocheckpoint = 4000", "cache_size = -16384", "temp_store = MEMORY")
+"""As the store sets them."""
+
 SUBMIT = f"""
 INSERT INTO holdfast_job (
-    id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms, lease_ms,
-    created_at_ms, changed_at_ms, payload
+    id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
+    lease_ms, created_at_ms, changed_at_ms, payload
 )
 VALUES (?1, 'durable', 'noop', 'default', 0, 'queued', 1, 1, 0, 1, 0, 1, ?3, {LEASE_MS}, ?3, ?3, ?2)
 """
 SUBMITTED = """
 INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt, digest)
-VALUES (?1, 1, 'job_submitted', 'queued', ?2, 'client', 1, ?3)
+SELECT value, 1, 'job_submitted', 'queued', ?2, 'client', 1, ?3 FROM json_each(?1)
 """
 
 # By rowid: the claim's own index leads to it, and the update needs no second way to the row.
@@ -42,19 +46,24 @@ RETURNING id, payload, rowid
 """
 CLAIMED = f"""
 INSERT INTO holdfast_event (job_id, seq, type, from_state, to_state, at_ms, actor, attempt)
-VALUES (?1, 2, 'job_claimed', 'queued', 'assigned', ?2, '{OWNER}', 1),
-    (?1, 3, 'job_started', 'assigned', 'running', ?2, '{OWNER}', 1)
+SELECT job.id, step.column1, step.column2, step.column3, step.column4, ?2, '{OWNER}', 1
+FROM json_each(?1) AS taken
+    CROSS JOIN holdfast_job AS job ON job.rowid = taken.value
+    CROSS JOIN (
+        VALUES (2, 'job_claimed', 'queued', 'assigned'), (3, 'job_started', 'assigned', 'running')
+    ) AS step
 """
 
 FINISH = """
 UPDATE holdfast_job
 SET state = 'succeeded', version = version + 1, lease_owner = NULL, lease_until_ms = NULL, changed_at_ms = ?2,
     finished_at_ms = ?2, outcome = ?3
-WHERE rowid = ?1
+WHERE rowid IN (SELECT value FROM json_each(?1))
 """
 FINISHED = f"""
 INSERT INTO holdfast_event (job_id, seq, type, from_state, to_state, at_ms, actor, attempt, digest)
-VALUES (?1, 4, 'job_succeeded', 'running', 'succeeded', ?2, '{OWNER}', 1, ?3)
+SELECT job.id, job.version, 'job_succeeded', 'running', 'succeeded', ?2, '{OWNER}', 1, ?3
+FROM json_each(?1) AS taken CROSS JOIN holdfast_job AS job ON job.rowid = taken.value
 """
 
 
@@ -65,7 +74,7 @@ class RawSqlite:
 
     def __init__(self, site: Site, *, result: bool) -> None:
         self._db = sqlite3.connect(site.address, isolation_level=None)
-        for pragma in ("journal_mode = WAL", f"synchronous = {site.synchronous}", "temp_store = MEMORY"):
+        for pragma in (*PRAGMAS, f"synchronous = {site.synchronous}"):
             self._db.execute(f"PRAGMA {pragma}")
         self._outcome = (f'{{"result":{RESULT}}}', DIGEST) if result else (None, None)
 
@@ -79,7 +88,7 @@ class RawSqlite:
         now_ms = _now_ms()
         self._db.execute("BEGIN IMMEDIATE")
         self._db.executemany(SUBMIT, [(job_id, payload, now_ms) for job_id, payload in batch])
-        self._db.executemany(SUBMITTED, [(job_id, now_ms, DIGEST) for job_id, _ in batch])
+        self._db.execute(SUBMITTED, (json.dumps([job_id for job_id, _ in batch]), now_ms, DIGEST))
         self._db.execute("COMMIT")
 
     async def claim(self, limit: int) -> Sequence[Any]:
@@ -110,17 +119,21 @@ class RawSqlite:
     def _take(self, limit: int) -> list[Any]:
         now_ms = _now_ms()
         rows = self._db.execute(CLAIM, (now_ms, limit)).fetchall()
-        self._db.executemany(CLAIMED, [(row[0], now_ms) for row in rows])
+        self._db.execute(CLAIMED, (_rowids(rows), now_ms))
         return rows
 
     def _end(self, taken: Sequence[Any]) -> None:
         now_ms = _now_ms()
         outcome, digest = self._outcome
-        self._db.executemany(FINISH, [(row[2], now_ms, outcome) for row in taken])
-        self._db.executemany(FINISHED, [(row[0], now_ms, digest) for row in taken])
+        self._db.execute(FINISH, (_rowids(taken), now_ms, outcome))
+        self._db.execute(FINISHED, (_rowids(taken), now_ms, digest))
 
     async def close(self) -> None:
         self._db.close()
+
+
+def _rowids(rows: Sequence[Any]) -> str:
+    return json.dumps([row[2] for row in rows])
 
 
 def _now_ms() -> int:

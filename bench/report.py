@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bench.meter import Reading
 from bench.scenario import Scenario
 from bench.series import Phase, Series, cpu_ratio, speed_ratio, summary
 
@@ -23,37 +25,46 @@ BASE_QUEUED = 10_000
 
 
 def show(series: Series, console: Console) -> None:
-    console.print(_against_others(series))
+    for ground in dict.fromkeys((phase.store, phase.setting) for phase in series):
+        console.print(_against_others({p: found for p, found in series.items() if p[:2] == ground}, ground))
     ratios = against_ourselves(series)
     if ratios:
-        table = Table(title="Holdfast against itself", title_justify="left")
-        for column in ("store", "drain", "compared with", "speed"):
-            table.add_column(column, justify="right" if column == "speed" else "left")
+        table = Table(title="Holdfast's drain against itself", title_justify="left")
+        for column in ("store", "drain", "compared with"):
+            table.add_column(column)
+        table.add_column("speed", justify="right")
         for ratio in ratios:
             table.add_row(ratio["store"], ratio["scenario"], ratio["base"], f"{ratio['speed']:.2f}")
         console.print(table)
 
 
-def _against_others(series: Series) -> Table:
-    title = "Medians. µs is CPU time per job, client + server. Ratios: Holdfast / other, of each round."
+def _against_others(series: Series, ground: tuple[str, str]) -> Table:
+    title = (
+        f"{' '.join(ground)}: medians; CPU per job, client + server; ratios Holdfast / other in each round"
+    )
     table = Table(title=title, title_justify="left")
-    for column in ("store", "scenario", "phase", "contender", "jobs/s", "µs", "speed ratio", "CPU ratio"):
-        table.add_column(column, justify="left" if column in ("store", "scenario", "phase", "contender") else "right")
+    for column in ("scenario", "phase"):
+        table.add_column(column)
+    for column in ("Holdfast /s", "CPU µs", "other", "other /s", "CPU µs", "speed", "CPU"):
+        table.add_column(column, justify="right")
+    shown = None
     for phase, readings in series.items():
-        first = True
-        for name, rounds in readings.items():
-            found = summary(rounds)
-            where = (f"{phase.store} {phase.setting}", phase.scenario.name, phase.name) if first else ("", "", "")
-            ratios = ("", "")
-            if name != OURS and OURS in readings:
-                ratios = (
-                    f"{speed_ratio(readings[OURS], rounds):.2f}",
-                    f"{cpu_ratio(readings[OURS], rounds):.2f}",
-                )
-            cpu = f"{found.client_us:.1f} + {found.server_us:.1f}"
-            table.add_row(*where, name, f"{found.per_s:,.0f}", cpu, *ratios, end_section=name != OURS)
-            first = False
+        ours = readings[OURS]
+        for name, others in readings.items():
+            if name == OURS and len(readings) > 1:
+                continue
+            where = phase.scenario.name if phase.scenario != shown else ""
+            if where:
+                table.add_section()
+            shown = phase.scenario
+            ratios = f"{speed_ratio(ours, others):.2f}", f"{cpu_ratio(ours, others):.2f}"
+            table.add_row(where, phase.name, *_figures(ours), name, *_figures(others), *ratios)
     return table
+
+
+def _figures(readings: Sequence[Reading]) -> tuple[str, str]:
+    found = summary(readings)
+    return f"{found.per_s:,.0f}", f"{found.client_us:.1f} + {found.server_us:.1f}"
 
 
 def against_ourselves(series: Series) -> list[dict[str, Any]]:

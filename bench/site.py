@@ -20,7 +20,9 @@ from holdfast.store.sqlite import open_sqlite
 from tests.services.postgres import Server, running_postgres
 
 COUNTS = """
-    SELECT (SELECT count(*) FROM holdfast_job WHERE state = 'succeeded'), (SELECT count(*) FROM holdfast_event)
+SELECT
+    (SELECT count(*) FROM holdfast_job WHERE state = 'succeeded'),
+    (SELECT count(*) FROM holdfast_event)
 """
 
 
@@ -110,7 +112,7 @@ class PostgresGround:
     async def counts(self, site: Site) -> tuple[int, int]:
         connection = await asyncpg.connect(site.address)
         try:
-            done, events = await connection.fetchrow(COUNTS)
+            [(done, events)] = await connection.fetch(COUNTS)
             return done, events
         finally:
             await connection.close()

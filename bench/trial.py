@@ -25,7 +25,7 @@ EVENTS_WHEN_DONE = 4
 
 
 async def trial(ground: Ground, entry: Entry, scenario: Scenario, limit_s: float) -> dict[str, Reading]:
-    """The reading of each phase. The load and the drain take at most `limit_s` each, and say how far they came."""
+    """The reading of each phase. A load or a drain ends after `limit_s` and says how far it came."""
     async with AsyncExitStack() as stack:
         site = await stack.enter_async_context(ground.fresh())
         if scenario.held:

@@ -24,7 +24,7 @@ class Settings:
     """Everything that can be configured. Raises ConfigError that names the field."""
 
     db: str = DEFAULT_DB
-    """`sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://…`."""
+    """`sqlite:///relative.db`, `sqlite:////absolute.db`, a path, or `postgresql://…`."""
 
     def __post_init__(self) -> None:
         check_database_url(self.db)
@@ -56,7 +56,9 @@ def _from_file(file: Path, names: list[str]) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}", remedy="make it a readable UTF-8 file") from error
+        raise ConfigError(
+            f"{file} cannot be read: {error}", remedy="make it a readable UTF-8 file"
+        ) from error
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -71,36 +73,30 @@ def _from_file(file: Path, names: list[str]) -> dict[str, Any]:
 
 def check_database_url(url: object) -> None:
     """Raise ConfigError when this is not the address of a database that a store exists for."""
-    forms = "sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host/name"
+    forms = "use sqlite:///relative.db, sqlite:////absolute.db, a path, or postgresql://user@host/name"
     if not isinstance(url, str):
-        raise ConfigError(f"db must be text, not {url!r}", field="db", remedy=f"use {forms}")
-    if url.startswith(SQLITE):
-        if not url.removeprefix(SQLITE):
-            raise ConfigError(f"db {url!r} names no file", field="db", remedy="use sqlite:///relative.db")
-    elif not url.startswith(POSTGRES):
-        remedy = f"use {forms}"
-        if "://" not in url and url:
-            # The usual slip: a path where an address belongs.
-            remedy = f"for a file, say {SQLITE}{url}"
-        raise ConfigError(f"db {without_password(url)!r} is not a database URL", field="db", remedy=remedy)
+        raise ConfigError(f"db must be text, not {url!r}", field="db", remedy=forms)
+    path = url.removeprefix(SQLITE)
+    if not url.startswith(POSTGRES) and (not path or "://" in path or path.startswith("sqlite:")):
+        raise ConfigError(f"db {without_password(url)!r} is not a database", field="db", remedy=forms)
 
 
 def sqlite_path(url: str) -> Path | None:
-    """The file behind a SQLite URL; None for any other database."""
-    return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+    """The file behind the address of an SQLite database; None for PostgreSQL."""
+    return None if url.startswith(POSTGRES) else Path(url.removeprefix(SQLITE))
 
 
 def without_password(url: str) -> str:
     """The URL as it may be shown in messages and logs."""
     from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+    if url.startswith(SQLITE) or "://" not in url:
+        return url
     try:
         parts = urlsplit(url)
         user, at, host = parts.netloc.rpartition("@")
     except ValueError:
         return url.partition("://")[0] + "://…"
-    if url.startswith(SQLITE):
-        return url
     query = [(key, "***" if "password" in key.lower() else value) for key, value in parse_qsl(parts.query)]
     hidden = user.partition(":")[0] + (":***" if ":" in user else "")
     return urlunsplit(parts._replace(netloc=hidden + at + host, query=urlencode(query, safe="*/")))

@@ -1,7 +1,8 @@
 """One store fixture, two databases, one clock that a test moves. Every file here runs on both.
 
-A migrated SQLite file is copied for each test; one migrated PostgreSQL database is emptied between tests.
-Neither waits for the disk: durability has tests of its own.
+A migrated SQLite file is copied for each test. One migrated PostgreSQL database is emptied between tests, its
+connections kept: opening them costs more than most tests. Neither waits for the disk: durability has
+tests of its own.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from holdfast.store.postgres import open_postgres
+from holdfast.store.postgres import PostgresDriver, open_postgres
 from holdfast.store.sql_store import SqlStore
 from holdfast.store.sqlite import open_sqlite
-from tests.store.scenes import Clock
+from tests.store.scenes import START_MS, Clock
 
+HERE = Path(__file__).parent
 SUITE_DATABASE = "store_suite"
 EMPTY = """
 DELETE FROM holdfast_job; DELETE FROM holdfast_event; DELETE FROM holdfast_signal; DELETE FROM holdfast_key;
@@ -26,7 +30,14 @@ DELETE FROM holdfast_op; DELETE FROM holdfast_dead; DELETE FROM holdfast_seal; D
 DELETE FROM holdfast_lifecycle; SELECT setval('holdfast_event_pos', 1, false);
 """
 
-Opener = Callable[[], SqlStore]
+Opener = Callable[[], AbstractAsyncContextManager[SqlStore]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One event loop for all tests here: a connection belongs to the loop that opened it."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and asyncio.iscoroutinefunction(getattr(item, "function", None)):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
 async def _migrated(store: SqlStore) -> None:
@@ -59,9 +70,22 @@ def postgres_suite(postgres_suite_dsn: str) -> Iterator[Any]:
         yield connection
 
 
-@pytest.fixture
-def clock() -> Clock:
+@pytest.fixture(scope="session")
+def shared_clock() -> Clock:
     return Clock()
+
+
+@pytest.fixture
+def clock(shared_clock: Clock) -> Clock:
+    shared_clock.now_ms = START_MS
+    return shared_clock
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def postgres_driver(postgres_suite_dsn: str, shared_clock: Clock) -> AsyncIterator[PostgresDriver]:
+    driver = PostgresDriver(postgres_suite_dsn, shared_clock, connections=2)
+    yield driver
+    await driver.close()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -70,22 +94,33 @@ def database(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> Op
     if request.param == "sqlite":
         path = tmp_path / "store.db"
         shutil.copy(request.getfixturevalue("sqlite_template"), path)
-        return lambda: open_sqlite(path, clock=clock, synchronous="OFF")
+
+        @asynccontextmanager
+        async def on_sqlite() -> AsyncIterator[SqlStore]:
+            store = open_sqlite(path, clock=clock, synchronous="OFF")
+            yield store
+            await store.close()
+
+        return on_sqlite
+
     request.getfixturevalue("postgres_suite").execute(EMPTY)
-    dsn = request.getfixturevalue("postgres_suite_dsn")
-    return lambda: open_postgres(dsn, clock=clock)
+    driver = request.getfixturevalue("postgres_driver")
+
+    @asynccontextmanager
+    async def on_postgres() -> AsyncIterator[SqlStore]:
+        yield SqlStore(driver)
+
+    return on_postgres
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def store(database: Opener) -> AsyncIterator[SqlStore]:
-    opened = database()
-    yield opened
-    await opened.close()
+    async with database() as opened:
+        yield opened
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def other(database: Opener) -> AsyncIterator[SqlStore]:
     """A second process's store on the same database."""
-    opened = database()
-    yield opened
-    await opened.close()
+    async with database() as opened:
+        yield opened

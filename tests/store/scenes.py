@@ -97,7 +97,12 @@ async def fetch(store: Store, job_id: str) -> Job:
 async def dump(store: Store, job_id: str) -> tuple[Any, ...]:
     """Everything that is kept of a job."""
     reads = store.reads
-    return await reads.get(job_id), await reads.events(job_id), await reads.signals(job_id), await reads.dead()
+    return (
+        await reads.get(job_id),
+        await reads.events(job_id),
+        await reads.signals(job_id),
+        await reads.dead(),
+    )
 
 
 async def everything(store: Store) -> tuple[Any, ...]:

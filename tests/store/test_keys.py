@@ -160,6 +160,14 @@ async def test_scopes_keep_keys_apart(store: SqlStore) -> None:
     assert await store.reads.key_holder("nobody", "k") is None
 
 
+async def test_an_empty_scope_and_an_empty_key_are_a_scope_and_a_key(store: SqlStore) -> None:
+    specs = [spec(key="", task=""), spec(), spec(key="", duplicates="allow"), spec(key="", task="")]
+    answers = await store.submit(specs)
+    assert [answer.created for answer in answers] == [True, True, True, False]
+    assert answers[3].job_id == specs[0].id
+    await assert_all_clean(store)
+
+
 async def test_a_window_of_its_own_for_a_crawl(store: SqlStore, clock: Clock) -> None:
     first = await submit(store, "crawl", key="k", key_window_ms=HOUR_MS)
     clock.advance(HOUR_MS - 1)
@@ -177,7 +185,9 @@ async def test_a_window_keeps_the_key_of_a_durable_job_that_is_over(store: SqlSt
     assert (await again(store, "durable", key_window_ms=HOUR_MS)).created
 
 
-async def test_a_window_never_frees_the_key_of_a_durable_job_that_lives(store: SqlStore, clock: Clock) -> None:
+async def test_a_window_never_frees_the_key_of_a_durable_job_that_lives(
+    store: SqlStore, clock: Clock
+) -> None:
     first = await submit(store, key="k")
     clock.advance(2 * HOUR_MS)
     assert await again(store, "durable", key_window_ms=HOUR_MS) == Submitted(first.id, False)

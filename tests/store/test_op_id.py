@@ -55,7 +55,9 @@ async def test_a_refusal_is_repeated_too(store: SqlStore, clock: Clock) -> None:
     assert await store.apply([change], op_id="op-2") == Applied({job.id: 4}, [])
 
 
-async def test_without_an_op_id_a_repeat_is_refused_and_changes_nothing(store: SqlStore, clock: Clock) -> None:
+async def test_without_an_op_id_a_repeat_is_refused_and_changes_nothing(
+    store: SqlStore, clock: Clock
+) -> None:
     table = store.tables["durable"]
     job = await bring(store, clock, table, "running")
     change = Change(table, (table.row("running", Command.SUCCEED),), WORKER, [Move(job.id, 1)], WORKER)

@@ -63,6 +63,14 @@ async def proof_of(site: Site) -> Proof:
         await store.close()
 
 
+async def audited(site: Site) -> tuple[int, list[str]]:
+    """What the engine's own audit says: how many jobs it saw, and what is wrong with them."""
+    from holdfast.runtime.auditor import audit
+
+    report = await audit(site.address, processes=False)
+    return report.jobs, [str(violation) for violation in report.violations]
+
+
 def twice(names: Iterable[object]) -> list[tuple[object, int]]:
     return [(name, n) for name, n in Counter(names).items() if n > 1]
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.store_load.crew import Crew
-from tests.store_load.proof import proof_of, twice
+from tests.store_load.proof import audited, proof_of, twice
 from tests.store_load.sites import Site, fill, specs
 
 CLAIMERS = 64
@@ -39,6 +39,7 @@ def _race(site: Site, hands: Crew, jobs: int, batch: int) -> None:
 
     proof = asyncio.run(proof_of(site))
     assert proof.wrong == []
+    assert asyncio.run(audited(site)) == (jobs, [])
     assert proof.states == Counter(succeeded=jobs)
     assert proof.granted() == told, "the log and the claimers tell of different owners"
     # submitted, claimed, started, succeeded: four transitions, four events.

@@ -134,13 +134,13 @@ class Reader:
     async def follow(self) -> None:
         feed = self._store.feed()
         idle = 0
-        while idle < 3:
+        while idle < 20:
             events = await feed.next(self._chance.choice((1, 10, 500, 2000)))
             self.seen += events
             idle = idle + 1 if self._done.is_set() and not events else 0
             if not events:
                 await asyncio.sleep(0.002)
-            if self._chance.random() < 0.02:
+            if self._chance.random() < 0.1:
                 feed = self._store.feed(feed.position)
                 self.restarts += 1
 

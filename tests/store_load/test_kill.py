@@ -13,7 +13,7 @@ from holdfast.store.sql_store import SqlStore
 from tests.services.postgres import Server
 from tests.store_load.conftest import migrated, postgres_site, sqlite_site
 from tests.store_load.crew import Crew, Hand, crew
-from tests.store_load.proof import Proof, proof_of, prove, twice
+from tests.store_load.proof import Proof, audited, proof_of, prove, twice
 from tests.store_load.reaping import reap, reap_until
 from tests.store_load.sites import Site, fill, specs
 
@@ -115,6 +115,7 @@ def _check(battle: Battle) -> None:
     assert battle.reaped > 0, "no kill hit a worker that held a job"
     assert battle.submitted > 1_000
     assert proof.wrong == []
+    assert asyncio.run(audited(battle.site)) == (battle.submitted, [])
     # Nothing is lost: what was submitted is there, and it is over.
     assert sum(proof.states.values()) == battle.submitted
     assert set(proof.states) <= {"succeeded", "dead_lettered"}

@@ -31,7 +31,7 @@ COMMANDS = {
 
 app = App(
     name="holdfast",
-    help="A durable job engine: every job follows a declared lifecycle, and the engine can prove that it did.",
+    help="A durable job engine: every job follows a declared lifecycle, and the engine can prove it.",
     version=lambda: f"holdfast {__version__}",
     help_format="plaintext",
     default_parameter=Parameter(negative=()),

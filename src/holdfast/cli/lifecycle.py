@@ -10,7 +10,7 @@ from holdfast.cli.exits import Exit, UnavailableError, UsageError
 from holdfast.cli.invocation import Here, Output
 from holdfast.cli.render import rows, table
 from holdfast.config import DEFAULT_DB
-from holdfast.kernel.errors import LifecycleError
+from holdfast.kernel.errors import HoldfastError, LifecycleError
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.refused import NotFoundError
@@ -127,15 +127,19 @@ def _imported(where: str) -> Lifecycle:
 
     module_name, colon, name = where.partition(":")
     if not (module_name and colon and name):
-        raise UsageError(f"{where!r} is not module:lifecycle", field="module:lifecycle", remedy="say shop.flows:ORDER")
+        raise UsageError(
+            f"{where!r} is not module:lifecycle", field="module:lifecycle", remedy="say shop.flows:ORDER"
+        )
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
         module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if not module_name.startswith(error.name or ""):
-            raise UsageError(f"{module_name} imports {error.name}, which is not there") from error
-        raise NotFoundError("module", module_name, remedy="run where it can be imported") from error
+    except LifecycleError:
+        raise
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            raise NotFoundError("module", module_name, remedy="run where it can be imported") from error
+        raise HoldfastError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from error
     found = getattr(module, name, None)
     if found is None:
         there = [key for key, value in vars(module).items() if isinstance(value, Lifecycle)]

@@ -1,4 +1,4 @@
-"""A lifecycle in words: its states with their rank, its rows, its policies. For the terminal and the reference."""
+"""A lifecycle in words: its states with their rank, its rows, its policies. For terminal and reference."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from holdfast.kernel.lifecycle import Lifecycle, Tries
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.kernel.state import LEASED, SUCCESSFUL, TERMINAL
 
-TRIES = {Tries.KEEP: "", Tries.COUNT: "counts a try", Tries.REFUND: "gives the try back", Tries.RESET: "tries from 0"}
+TRIES = {
+    Tries.KEEP: "",
+    Tries.COUNT: "counts a try",
+    Tries.REFUND: "gives the try back",
+    Tries.RESET: "tries from 0",
+}
 
 
 def lifecycle_tables(lifecycle: Lifecycle) -> Iterator[Table | Text]:
     """What `lifecycle show` prints."""
-    yield Text(lifecycle.name, style="bold")
+    yield Text(f"{lifecycle.name}\n", style="bold")
     states = table("state", "canonical", "rank", "", right=["rank"], whole=["state", "canonical"])
     yield rows(
         states,
@@ -27,6 +32,7 @@ def lifecycle_tables(lifecycle: Lifecycle) -> Iterator[Table | Text]:
             for label, canonical, rank, notes in state_rows(lifecycle)
         ),
     )
+    yield Text()
     moves = table("from", "command", "to", "event", "", whole=["from", "command", "to", "event"])
     canonical_of = [(row.source, row.target) for row in lifecycle.transitions]
     yield rows(
@@ -38,6 +44,7 @@ def lifecycle_tables(lifecycle: Lifecycle) -> Iterator[Table | Text]:
             )
         ),
     )
+    yield Text()
     yield rows(table("policy", "value", whole=["policy"]), policy_rows(lifecycle))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from holdfast.kernel.lifecycle import Lifecycle
@@ -33,4 +34,4 @@ def _name(state: State, shared: Counter[str]) -> str:
 
 def _plain(words: str) -> str:
     """Without what ends a name or a line in Mermaid."""
-    return " ".join(words.translate(str.maketrans({'"': "'", ":": " ", ";": " ", "#": " ", "%": " "})).split())
+    return " ".join(re.sub(r'[":;#%]', " ", words).split())

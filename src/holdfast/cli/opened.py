@@ -33,10 +33,10 @@ class Schema(NamedTuple):
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[SqlStore]:
     """The store, once its database is there and its schema is ours. Nothing is created or changed."""
-    from holdfast.runtime.opening import open_store
-
     refuse_missing(url)
     with plainly(url):
+        from holdfast.runtime.opening import open_store
+
         store = open_store(url)
         try:
             schema = await schema_of(store)
@@ -57,11 +57,15 @@ def refuse_missing(url: str) -> None:
         with path.open("rb") as file:
             head = file.read(len(MAGIC))
     except OSError as error:
-        raise UnavailableError(f"{path} cannot be read: {error.strerror}", remedy="check its path and rights") from error
+        raise UnavailableError(
+            f"{path} cannot be read: {error.strerror}", remedy="check its path and rights"
+        ) from error
     if not head:
         raise UnavailableError(f"{path} is an empty file", remedy=MIGRATE)
     if head != MAGIC:
-        raise StoreError(f"{path} is not a SQLite database, or its header is damaged", remedy="restore a backup")
+        raise StoreError(
+            f"{path} is not a SQLite database, or its header is damaged", remedy="restore a backup"
+        )
 
 
 def refuse_other_schema(url: str, schema: Schema) -> None:
@@ -136,7 +140,9 @@ def plainly(url: str) -> Iterator[None]:
 def _sqlite_error(shown: str, error: sqlite3.DatabaseError) -> StoreError | UnavailableError:
     message = one_line(error)
     if isinstance(error, sqlite3.OperationalError) and "malformed" not in message:
-        return UnavailableError(f"{shown} cannot be used: {message}", remedy="check its path, rights and disk")
+        return UnavailableError(
+            f"{shown} cannot be used: {message}", remedy="check its path, rights and disk"
+        )
     return StoreError(
         f"{shown} is damaged: {message}", remedy="see `holdfast db check`, then restore a backup"
     )

@@ -31,15 +31,19 @@ COLOURS: dict[str, str] = {
 }
 
 
-def table(*columns: str, right: Iterable[str] = (), whole: Iterable[str] = (), title: str | None = None) -> Table:
-    """A table without frames. `right` aligns numbers; `whole` columns are never cut or wrapped."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", header_style="bold")
+def table(
+    *columns: str, right: Iterable[str] = (), whole: Iterable[str] = (), cut: Iterable[str] = ()
+) -> Table:
+    """A table without frames. `right` aligns numbers, `whole` is kept on one line, `cut` made to fit it."""
+    made = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
+    )
     for column in columns:
         made.add_column(
             column,
             justify="right" if column in right else "left",
             no_wrap=column in whole,
-            overflow="fold" if column in whole else "ellipsis",
+            overflow="ellipsis" if column in cut else "fold",
         )
     return made
 
@@ -55,21 +59,23 @@ def pairs(items: Mapping[str, Any]) -> Table:
     return made
 
 
-def state_text(label: str, canonical: str) -> Text:
-    """A state as its lifecycle calls it, and its canonical name where that is another."""
+def state_text(label: str, canonical: str, *, beside: bool = True) -> Text:
+    """A state as its lifecycle calls it, and its canonical name `beside` it where that is another."""
     text = Text(label, style=COLOURS.get(canonical, ""))
-    if label.lower() != canonical:
+    if beside and label.lower() != canonical:
         text.append(f" ({canonical})", style="dim")
     return text
 
 
 def short_time(iso: str | None, now: datetime | None = None) -> str:
-    """The time of day for today, the date before it for all else. UTC, as everywhere."""
+    """The time of day for today, the day for this year, the date for all else. UTC, as everywhere."""
     if iso is None:
         return ""
     day, _, time = iso.partition("T")
     today = (now or datetime.now(UTC)).date().isoformat()
-    return time[:8] if day == today else f"{day} {time[:8]}"
+    if day == today:
+        return time[:8]
+    return f"{day[5:]} {time[:5]}" if day[:4] == today[:4] else day
 
 
 def long_time(iso: str | None) -> str | None:
@@ -87,5 +93,12 @@ def duration(ms: int) -> str:
 def rows(made: Table, lines: Iterable[Sequence[str | Text]]) -> Table:
     """Fill a table; plain text stays plain, whatever brackets it has."""
     for line in lines:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in line))
+        cells = [cell if isinstance(cell, Text) else Text(cell) for cell in line]
+        for column, cell in zip(made.columns, cells, strict=True):
+            if column.no_wrap:
+                # Otherwise all columns give way together when room is short.
+                column.min_width = max(column.min_width or len(str(column.header)), cell.cell_len)
+            elif column.overflow == "ellipsis":
+                cell.no_wrap, cell.overflow = True, "ellipsis"
+        made.add_row(*cells)
     return made

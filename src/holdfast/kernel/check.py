@@ -55,6 +55,21 @@ def _rows(table: Lifecycle) -> None:
                 f"{row.command} from {row.source} has two rows",
                 [str(first), str(row)],
             )
+    told: dict[tuple[str, str, str], Transition] = {}
+    for row in table.transitions:
+        first = told.setdefault((row.source, row.target, row.event), row)
+        if _effect(first) != _effect(row):
+            _fail(
+                table,
+                "ambiguous-event",
+                f"{row.event} from {row.source} to {row.target} does not say which of two rows it was",
+                [str(first), str(row)],
+            )
+
+
+def _effect(row: Transition) -> tuple[object, ...]:
+    """What a replay must know of a row from its event alone."""
+    return row.opens_attempt, row.tries, row.counts_loss, row.command in CLAIMING
 
 
 def _growth(table: Lifecycle) -> None:
@@ -90,6 +105,12 @@ def _leases(table: Lifecycle) -> None:
             _fail(table, "lease-without-claim", f"{row.command} would run a job without an owner", [str(row)])
         if row.command == "claim" and (row.source in LEASED or row.target not in LEASED):
             _fail(table, "claim-without-lease", "a claim leads from a free state to a leased one", [str(row)])
+        if row.command in ("claim", "start") and row.opens_attempt:
+            _fail(table, "claim-opens-attempt", "an attempt begins before its claim, not with it", [str(row)])
+        if row.command == "take_over" and not (
+            row.source in LEASED and row.target in LEASED and row.opens_attempt
+        ):
+            _fail(table, "take-over-without-lease", "the next attempt goes on from one that ran", [str(row)])
     commands = {(row.source, row.command) for row in table.transitions}
     way_out = "lose" if table.policies.lost is Lost.NEXT_ATTEMPT else "take_over"
     for state in table.states:
@@ -125,9 +146,9 @@ def _path_to(table: Lifecycle, goal: Canonical) -> list[str]:
                 queue.append(row.target)
     words: list[str] = []
     at = goal
-    while (row := before.get(at)) is not None:
-        words.append(str(row))
-        at = row.source
+    while (came := before.get(at)) is not None:
+        words.append(str(came))
+        at = came.source
     return ["submit", *reversed(words)]
 
 
@@ -136,7 +157,8 @@ def _reachable(table: Lifecycle) -> None:
     for state in table.states:
         if state.canonical not in found:
             ways = sorted(found, key=lambda s: (s.rank, s))
-            _fail(table, "unreachable", f"no row leads to {state.canonical}", [*ways, f"never {state.canonical}"])
+            path = [*ways, f"never {state.canonical}"]
+            _fail(table, "unreachable", f"no row leads to {state.canonical}", path)
 
 
 def _can_end(table: Lifecycle) -> None:
@@ -175,7 +197,8 @@ def _policies(table: Lifecycle) -> None:
         contradiction("keys are held for a window", "key_window_ms is not set")
     if policies.key_hold is KeyHold.UNTIL_CLEANED and "cleaned" not in commands:
         contradiction("keys are held until cleaned", "no row cleans")
-    if policies.lease_ms < 2 * policies.heartbeat_ms:
-        contradiction(f"a lease lasts {policies.lease_ms} ms", f"two heartbeats take {2 * policies.heartbeat_ms} ms")
+    beats_ms = 2 * policies.heartbeat_ms
+    if policies.lease_ms < beats_ms:
+        contradiction(f"a lease lasts {policies.lease_ms} ms", f"two heartbeats take {beats_ms} ms")
     if policies.crash_budget < 1:
         contradiction("crash_budget is below 1", "a first run must be allowed")

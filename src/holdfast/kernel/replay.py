@@ -36,7 +36,8 @@ class Replayed:
     version: int = 0
     tries: int = 0
     losses: int = 0
-    due_at_ms: int = 0
+    due_at_ms: int | None = 0
+    """None when the event that said it has lost its payload to retention."""
     lease_owner: str | None = None
     created_at_ms: int = 0
     changed_at_ms: int = 0
@@ -93,12 +94,18 @@ def advance(job: Replayed, event: Event, step: Step, claimable: frozenset[str]) 
         job.outcome_digest = event.digest
 
 
-def _due(event: Event) -> int:
+def _due(event: Event) -> int | None:
     if event.payload is None:
+        return event.at_ms if event.payload_digest is None else None
+    try:
+        said = json.loads(event.payload)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
         return event.at_ms
-    said = json.loads(event.payload)
-    due: int = said.get("due_at_ms", event.at_ms + said.get("delay_ms", 0))
-    return due
+    delay = said.get("delay_ms")
+    due = said.get("due_at_ms", event.at_ms + (delay if isinstance(delay, int) else 0))
+    return due if isinstance(due, int) else event.at_ms
 
 
 def replay(lifecycle: Lifecycle, events: Sequence[Event]) -> Replayed:

@@ -33,7 +33,7 @@ class Header(NamedTuple):
     number: int
     first_pos: int
     last_pos: int
-    count: int
+    count: int  # type: ignore[assignment] # hides the tuple's own, which nobody needs
     root: bytes
     previous: bytes
     purges: bytes

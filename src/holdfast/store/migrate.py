@@ -33,8 +33,8 @@ async def migrate(driver: Driver) -> list[str]:
     texts = dict(migrations(driver.dialect.name))
     done = []
     for name in await pending(driver):
-        await driver.run_ddl(texts[name], name)
-        done.append(name)
+        if await driver.run_ddl(texts[name], name):
+            done.append(name)
     return done
 
 

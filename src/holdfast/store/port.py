@@ -13,7 +13,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.move import Change
-from holdfast.store.reads import Reads
+from holdfast.store.reads import PurgeRow, Reads, SealRow
 
 
 class Submitted(NamedTuple):
@@ -74,7 +74,8 @@ class Feed(Protocol):
 class Store(Protocol):
     """Jobs and events. The only writer of both."""
 
-    reads: Reads
+    @property
+    def reads(self) -> Reads: ...
 
     async def migrate(self) -> list[str]:
         """Bring the schema up to date and return the names of the migrations that were applied."""
@@ -106,7 +107,9 @@ class Store(Protocol):
     ) -> list[Job]:
         """Take up to `limit` due jobs of these queues, highest priority first, then longest due.
 
-        Each gets its lease, one more try, and the claim's event; with `start`, the start's event too. No job is
+        Longest due holds within one queue, lifecycle and state; of several with one priority each has its turn.
+        A priority that no waiting job had a moment ago may be noticed a second late, never when all else is
+        taken. Jobs of lifecycles that are not registered here are left to others. Each gets its lease, one more try, and the claim's event; with `start`, the start's event too. No job is
         ever given out twice in one attempt. Jobs that another transaction holds are passed over.
         """
         ...
@@ -133,7 +136,10 @@ class Store(Protocol):
         ...
 
     async def let_go(self, owner: str, leases: Sequence[Lease]) -> None:
-        """End these leases now, so that a job that is taken over rather than requeued need not wait."""
+        """End these leases now, so that a job that is taken over rather than requeued need not wait.
+
+        A lease that has run out, or that another has by now, stays as it is.
+        """
         ...
 
     async def lost(self, limit: int) -> list[Job]:
@@ -150,6 +156,39 @@ class Store(Protocol):
 
     async def signal(self, signals: Sequence[Signal], *, ttl_ms: int = 86_400_000) -> None:
         """Keep signals for `ttl_ms`."""
+        ...
+
+    async def add_seal(self, seal: SealRow) -> bool:
+        """Add the next seal; False when another sealer was first, and nothing is changed then."""
+        ...
+
+    async def prune(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:
+        """Remove those of these jobs that are over and whose events are all sealed, and put that on record.
+
+        A job goes with its events, signals, dead letter and keys. None when there was nothing to remove.
+        """
+        ...
+
+    async def purge_payloads(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:
+        """Remove payload and outcome of those of these jobs that are finished, and what their events carried.
+
+        Digests take their place, so that every seal and certificate still holds. None when nothing was left.
+        """
+        ...
+
+    async def drop_expired(self, limit: int, now_ms: int | None = None) -> tuple[int, int]:
+        """Remove up to `limit` signals and op_ids whose time is over; how many of each were removed."""
+        ...
+
+    async def ensure_partitions(self, now_ms: int | None = None, weeks: int = 4) -> list[str]:
+        """Make the log's partitions for this week and the coming ones; the names of those that are new.
+
+        A week that cannot have one, since the default partition holds rows of it, goes on without.
+        """
+        ...
+
+    async def drop_partitions(self, now_ms: int | None = None) -> list[str]:
+        """Drop the partitions of past weeks that retention has emptied; their names."""
         ...
 
     def feed(self, after: int = 0) -> Feed:

@@ -18,12 +18,18 @@ T = TypeVar("T")
 Connection = asyncpg.Connection
 MIGRATION_LOCK = 0x686F6C64
 
-# Plans that do not depend on statistics: a table that was loaded a moment ago has none.
-STEADY = {"enable_seqscan": "off", "jit": "off", "application_name": "holdfast"}
-STEADY_WRITES = STEADY | {
+# Plans that do not depend on statistics: a table that was loaded a moment ago has none. A read may sort the few rows
+# that it has found; a write has nothing to sort.
+STEADY = {
+    "enable_seqscan": "off",
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    "max_parallel_workers_per_gather": "0",
+    "jit": "off",
+    "application_name": "holdfast",
+}
+STEADY_WRITES = STEADY | {
     "enable_sort": "off",
     "enable_incremental_sort": "off",
     "plan_cache_mode": "force_generic_plan",
@@ -83,13 +89,14 @@ class PostgresDriver:
         async with self._reads.connection() as connection:
             return await _steps(connection, script)
 
-    async def run_ddl(self, text: str, name: str) -> None:
+    async def run_ddl(self, text: str, name: str) -> bool:
         async with self._writes.connection() as connection, connection.transaction():
             await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
             if await connection.fetchval("SELECT 1 FROM holdfast_migration WHERE name = $1", name):
-                return
+                return False
             await connection.execute(text)
             await connection.execute(numbered("postgres", "migration_done").text, name)
+            return True
 
     async def close(self) -> None:
         for pool in (self._writes, self._urgent, self._reads):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from holdfast.kernel.job import text_digest
 from holdfast.kernel.lifecycle import Lifecycle
@@ -30,8 +29,7 @@ def prune(dialect: Dialect, tables: Tables, job_ids: Sequence[str], now_ms: int)
     number, digest = yield from _begin()
     jobs = yield Query("purge_jobs", {"ids": dialect.array(job_ids)})
     over = [row[0] for row in jobs if is_over(tables.get(row[1]), row[2])]
-    headers = yield Query("last_seal")
-    sealed_pos = headers[0][2] if headers else 0
+    [(sealed_pos,)] = yield Query("sealed_pos")
     positions: dict[str, list[int]] = defaultdict(list)
     for pos, job_id, _, _ in (yield Query("purge_events", {"ids": dialect.array(over)})):
         positions[job_id].append(pos)
@@ -92,9 +90,7 @@ def _record(
     last: int, digest: bytes, now_ms: int, kind: str, jobs: int, positions: Sequence[Sequence[int]]
 ) -> Script[PurgeRow]:
     flat = sorted(pos for some in positions for pos in some)
-    fields: tuple[Any, ...] = (
-        last + 1, now_ms, kind, jobs, len(flat), flat[0], flat[-1], pack_ranges(flat)
-    )  # fmt: skip
-    row = PurgeRow(*fields, digest=purge_digest(digest, *fields))
+    said = (last + 1, now_ms, kind, jobs, len(flat), flat[0], flat[-1], pack_ranges(flat))
+    row = PurgeRow(*said, purge_digest(digest, *said))
     yield Query("add_purge", row._asdict())
     return row

@@ -12,7 +12,7 @@ from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.refused import StoreError
 from holdfast.kernel.state import LEASED, Canonical
-from holdfast.store.reads import Attempt, Dead, Filter, Page, PurgeRow, SealRow, SignalRow
+from holdfast.store.reads import Attempt, Dead, Filter, Kept, Page, PurgeRow, SealRow, SignalRow
 from holdfast.store.script import Query, Script
 
 if TYPE_CHECKING:
@@ -40,23 +40,6 @@ class SqlReads:
     async def get_many(self, job_ids: list[str]) -> list[Job]:
         ids = self._driver.dialect.array([job_id for job_id in job_ids if is_id(job_id)])
         return [Job._make(row) for row in await self._rows("get_many", ids=ids)]
-
-    async def list(self, where: Filter, *, limit: int = 50, cursor: str | None = None) -> Page:
-        if cursor is not None and not is_id(cursor):
-            raise StoreError(
-                f"cursor {cursor!r} was not given out by a list", field="cursor", remedy="start without one"
-            )
-        params = {name: value for name, value in where._asdict().items() if value is not None}
-        params.pop("states", None)
-        params |= {"before": cursor or LAST_ID, "limit": limit + 1}
-        # One walk of the index per state, newest first, merged: a list of several states costs no sort of them all.
-        rows: list[Any] = []
-        for state in (None,) if where.states is None else dict.fromkeys(where.states):
-            chosen = params if state is None else params | {"state": state}
-            shape = "+".join(["list", *sorted(chosen.keys() - {"before", "limit"})])
-            rows += await self._rows(shape, **chosen)
-        jobs = sorted(map(Job._make, rows), key=lambda job: job.id, reverse=True)
-        return Page(jobs[:limit], jobs[limit - 1].id if len(jobs) > limit else None)
 
     async def counts(self, *, cap: int = 10_000) -> dict[tuple[str, str], int]:
         found = {}
@@ -118,6 +101,13 @@ class SqlReads:
     async def seals(self, after: int = 0, limit: int = 1000) -> list[SealRow]:
         return [SealRow._make(row) for row in await self._rows("seals", after=after, limit=limit)]
 
+    async def seal_headers(self, after: int = 0, limit: int = 5000) -> list[SealRow]:
+        return [SealRow._make(row) for row in await self._rows("seal_headers", after=after, limit=limit)]
+
+    async def unsealed(self, after: int) -> int:
+        [(count,)] = await self._rows("unsealed", after=after)
+        return int(count)
+
     async def last_seal(self) -> SealRow | None:
         rows = await self._rows("last_seal")
         return SealRow._make(rows[0]) if rows else None
@@ -126,8 +116,16 @@ class SqlReads:
         rows = await self._rows("seal_of", pos=pos)
         return SealRow._make(rows[0]) if rows else None
 
-    async def purges(self) -> list[PurgeRow]:
-        return [PurgeRow._make(row) for row in await self._rows("purges")]
+    async def purges(self, after: int = 0, limit: int = 10_000) -> list[PurgeRow]:
+        return [PurgeRow._make(row) for row in await self._rows("purges", after=after, limit=limit)]
+
+    async def last_purge(self) -> tuple[int, bytes] | None:
+        rows = await self._rows("last_purge")
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    async def retention_page(self, after: str, limit: int) -> list[Kept]:
+        rows = await self._rows("finished_page", after=after or FIRST_ID, limit=limit)
+        return [Kept._make(row) for row in rows]
 
     async def live_keys_twice(self) -> list[tuple[str, str, str]]:
         return [tuple(row) for row in await self._rows("live_keys_twice")]
@@ -138,6 +136,24 @@ class SqlReads:
     async def totals(self) -> tuple[int, int]:
         [(jobs, first_events)] = await self._rows("totals")
         return jobs, first_events
+
+    # Last of the class: its name hides the type's from annotations that follow.
+    async def list(self, where: Filter, *, limit: int = 50, cursor: str | None = None) -> Page:
+        if cursor is not None and not is_id(cursor):
+            raise StoreError(
+                f"cursor {cursor!r} was not given out by a list", field="cursor", remedy="start without one"
+            )
+        params = {name: value for name, value in where._asdict().items() if value is not None}
+        params.pop("states", None)
+        params |= {"before": cursor or LAST_ID, "limit": limit + 1}
+        # One walk of the index per state, newest first, merged: a list of several states costs no sort of them all.
+        rows: list[Any] = []
+        for state in (None,) if where.states is None else dict.fromkeys(where.states):
+            chosen = params if state is None else params | {"state": state}
+            shape = "+".join(["list", *sorted(chosen.keys() - {"before", "limit"})])
+            rows += await self._rows(shape, **chosen)
+        jobs = sorted(map(Job._make, rows), key=lambda job: job.id, reverse=True)
+        return Page(jobs[:limit], jobs[limit - 1].id if len(jobs) > limit else None)
 
 
 def is_id(text: str) -> bool:

@@ -62,7 +62,7 @@ class SealRow(NamedTuple):
     number: int
     first_pos: int
     last_pos: int
-    count: int
+    count: int  # type: ignore[assignment] # hides the tuple's own, which nobody needs
     root: bytes
     previous: bytes
     head: bytes
@@ -85,6 +85,16 @@ class PurgeRow(NamedTuple):
     digest: bytes
 
 
+class Kept(NamedTuple):
+    """A job, with what retention goes by."""
+
+    job_id: str
+    lifecycle: str
+    state: str
+    finished_at_ms: int | None
+    keep_until_ms: int | None
+
+
 class SignalRow(NamedTuple):
     """A signal, as it is kept."""
 
@@ -105,10 +115,6 @@ class Reads(Protocol):
 
     async def get_many(self, job_ids: list[str]) -> list[Job]:
         """Those of these jobs that exist, in no particular order."""
-        ...
-
-    async def list(self, where: Filter, *, limit: int = 50, cursor: str | None = None) -> Page:
-        """One keyset page, newest first. A cursor that was not given out by `list` is a StoreError."""
         ...
 
     async def counts(self, *, cap: int = 10_000) -> dict[tuple[str, str], int]:
@@ -149,13 +155,31 @@ class Reads(Protocol):
 
     async def seals(self, after: int = 0, limit: int = 1000) -> list[SealRow]: ...
 
+    async def seal_headers(self, after: int = 0, limit: int = 5000) -> list[SealRow]:
+        """Seals behind a number, without their manifests."""
+        ...
+
     async def last_seal(self) -> SealRow | None: ...
+
+    async def unsealed(self, after: int) -> int:
+        """How many events stand behind a position."""
+        ...
 
     async def seal_of(self, pos: int) -> SealRow | None:
         """The seal that covers a position of the log."""
         ...
 
-    async def purges(self) -> list[PurgeRow]: ...
+    async def purges(self, after: int = 0, limit: int = 10_000) -> list[PurgeRow]:
+        """What retention removed, in order, behind a number."""
+        ...
+
+    async def last_purge(self) -> tuple[int, bytes] | None:
+        """The number of the last purge, and the running digest over all of them."""
+        ...
+
+    async def retention_page(self, after: str, limit: int) -> list[Kept]:
+        """The next jobs by id, with what retention goes by."""
+        ...
 
     async def live_keys_twice(self) -> list[tuple[str, str, str]]:
         """(scope, key, job id) of live jobs that share a key."""
@@ -167,4 +191,9 @@ class Reads(Protocol):
 
     async def totals(self) -> tuple[int, int]:
         """How many jobs and how many first events there are."""
+        ...
+
+    # Last of the class: its name hides the type's from annotations that follow.
+    async def list(self, where: Filter, *, limit: int = 50, cursor: str | None = None) -> Page:
+        """One keyset page, newest first. A cursor that was not given out by `list` is a StoreError."""
         ...

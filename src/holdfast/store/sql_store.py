@@ -17,9 +17,11 @@ from holdfast.store.claiming import Lanes
 from holdfast.store.dialect import Dialect, Lane
 from holdfast.store.feed import FeedReader
 from holdfast.store.migrate import migrate
+from holdfast.store.partitions import wanted, week_of
 from holdfast.store.port import Applied, Lease, Signal, Submitted
-from holdfast.store.reading import SqlReads
-from holdfast.store.reads import SealRow
+from holdfast.store.purging import drop_expired, prune, purge_payloads
+from holdfast.store.reading import SqlReads, is_id
+from holdfast.store.reads import PurgeRow, SealRow
 from holdfast.store.script import Many, Query, Script
 from holdfast.store.submitting import submit
 
@@ -38,8 +40,8 @@ class Driver(Protocol):
 
     async def read(self, script: Script[T]) -> T: ...
 
-    async def run_ddl(self, text: str, name: str) -> None:
-        """Run one migration and record its name, both or neither."""
+    async def run_ddl(self, text: str, name: str) -> bool:
+        """Run one migration and record its name, both or neither; False when a rival was first."""
         ...
 
     async def close(self) -> None: ...
@@ -199,8 +201,44 @@ class SqlStore:
         rows = await self.driver.write(_one(Query("add_seal", seal._asdict())), single=True)
         return bool(rows)
 
+    async def prune(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:
+        at_ms = await self.now_ms() if now_ms is None else now_ms
+        return await self.driver.write(prune(self.dialect, self.tables, _ids(job_ids), at_ms))
+
+    async def purge_payloads(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:
+        at_ms = await self.now_ms() if now_ms is None else now_ms
+        return await self.driver.write(purge_payloads(self.dialect, _ids(job_ids), at_ms))
+
+    async def drop_expired(self, limit: int, now_ms: int | None = None) -> tuple[int, int]:
+        at_ms = await self.now_ms() if now_ms is None else now_ms
+        return await self.driver.write(drop_expired(at_ms, limit))
+
+    async def ensure_partitions(self, now_ms: int | None = None, weeks: int = 4) -> list[str]:
+        if self.dialect.name == "sqlite":
+            return []
+        at_ms = await self.now_ms() if now_ms is None else now_ms
+        have = {row[0] for row in await self.driver.read(_one(Query("partitions")))}
+        missing = [week for week in wanted(at_ms, weeks) if week.name not in have]
+        # One transaction each: the lock that it takes is held for a moment only.
+        return [week.name for week in missing if await self._partition("add_partition", week._asdict())]
+
+    async def drop_partitions(self, now_ms: int | None = None) -> list[str]:
+        if self.dialect.name == "sqlite":
+            return []
+        this_week, _ = week_of(await self.now_ms() if now_ms is None else now_ms)
+        names = [row[0] for row in await self.driver.read(_one(Query("partitions"))) if row[0] < this_week]
+        return [name for name in names if await self._partition("drop_partition", {"name": name})]
+
+    async def _partition(self, statement: str, params: dict[str, Any]) -> bool:
+        [(done,)] = await self.driver.write(_one(Query(statement, params)), single=True)
+        return bool(done)
+
     def feed(self, after: int = 0) -> FeedReader:
         return FeedReader(self.driver, after)
+
+
+def _ids(job_ids: Sequence[str]) -> list[str]:
+    return [job_id for job_id in dict.fromkeys(job_ids) if is_id(job_id)]
 
 
 def _one(query: Query) -> Script[list[Any]]:

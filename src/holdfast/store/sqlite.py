@@ -156,8 +156,8 @@ class SqliteDriver:
     async def read(self, script: Script[T]) -> T:
         return await self._reader.run(script)
 
-    async def run_ddl(self, text: str, name: str) -> None:
-        def work(connection: sqlite3.Connection) -> None:
+    async def run_ddl(self, text: str, name: str) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
             done = named("sqlite", "migration_done").text
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -170,8 +170,9 @@ class SqliteDriver:
                 connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
+            return not taken
 
-        await self._writer.call(work)
+        return await self._writer.call(work)
 
     async def close(self) -> None:
         loop = asyncio.get_running_loop()

@@ -116,15 +116,16 @@ def submit(dialect: Dialect, tables: Tables, specs: Sequence[Spec]) -> Script[li
     left = list(range(len(made)))
     while left:
         seen: set[tuple[str | None, str | None]] = set()
-        now, later = [], []
+        now: list[int] = []
+        later: list[int] = []
         for i in left:
             name = (made[i].key_scope, made[i].key)
-            (later if made[i].key_scope and name in seen else now).append(i)
+            (later if made[i].key_scope is not None and name in seen else now).append(i)
             seen.add(name)
         held = yield from _hold(dialect, tables, [(specs[i], made[i]) for i in now])
         fresh = []
         for i in now:
-            holder = held.get((made[i].key_scope or "", made[i].key or ""), made[i].id)
+            holder = held.get((made[i].key_scope, made[i].key), made[i].id)
             if holder != made[i].id and not (yield from _take(dialect, tables, specs[i], made[i], holder)):
                 answers[i] = Submitted(holder, False)
             else:
@@ -137,7 +138,7 @@ def submit(dialect: Dialect, tables: Tables, specs: Sequence[Spec]) -> Script[li
 
 def _hold(
     dialect: Dialect, tables: Tables, pairs: Sequence[tuple[Spec, NewJob]]
-) -> Script[dict[tuple[str, str], str]]:
+) -> Script[dict[tuple[str | None, str | None], str]]:
     """Who holds the keys of these jobs, after each has asked for its own."""
     groups: dict[tuple[str, int | None], list[tuple[str, str, str]]] = {}
     for spec, job in pairs:
@@ -145,9 +146,10 @@ def _hold(
             policies = tables[job.lifecycle].policies
             window = spec.key_window_ms or policies.key_window_ms
             groups.setdefault((policies.key_hold.value, window), []).append((job.key_scope, job.key, job.id))
-    held: dict[tuple[str, str], str] = {}
+    held: dict[tuple[str | None, str | None], str] = {}
     for (hold, window), keys in sorted(groups.items(), key=str):
-        held.update((yield from dialect.hold_keys(sorted(keys), hold, window)))
+        found = yield from dialect.hold_keys(sorted(keys), hold, window)
+        held.update((name, holder) for name, holder in found.items())
     return held
 
 

@@ -1,5 +1,6 @@
 -- Apply a path of rows to the jobs that stand where it begins, each under its own fence, and write its events.
--- What is not returned was refused.
+-- What is not returned was refused. IS NOT DISTINCT FROM keeps the plan on the primary key: planned while the table
+-- was empty, it would read every job of that state, and stay so.
 WITH clock AS MATERIALIZED (
     SELECT coalesce(:now_ms::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now_ms
 ),
@@ -38,7 +39,7 @@ moved AS (
     ) AS m (job_id, attempt, delay_ms, reason, cause, payload, outcome, digest)
     WHERE j.id = m.job_id
         AND j.attempt = m.attempt
-        AND j.state = :source
+        AND j.state IS NOT DISTINCT FROM :source
         AND j.lifecycle = :lifecycle
         AND (:owner::text IS NULL OR (j.lease_owner = :owner AND j.lease_until_ms > clock.now_ms))
     RETURNING

@@ -1,4 +1,5 @@
--- Events of every job under one correlation id, the job that gave it its name included.
+-- Events of every job under one correlation id, the job that gave it its name included. The sum keeps
+-- planners from walking the whole log in order and looking for them.
 SELECT
     e.pos, e.job_id, e.seq, e.type, e.from_state, e.to_state, e.at_ms, e.actor, e.attempt, e.reason, e.cause, e.payload,
     e.payload_digest, e.digest, e.schema_version, j.correlation_id, j.trace_id
@@ -8,5 +9,5 @@ FROM (
     SELECT id, correlation_id, trace_id FROM holdfast_job WHERE id = :id AND correlation_id IS NULL
 ) AS j
 INNER JOIN holdfast_event AS e ON e.job_id = j.id
-ORDER BY e.pos
+ORDER BY e.pos + 0
 LIMIT :limit

@@ -1,0 +1,156 @@
+"""`holdfast job`: looking at jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from holdfast.cli.invocation import Here, Output
+from holdfast.kernel.refused import NotFoundError
+from holdfast.runtime.listing import list_jobs
+from holdfast.runtime.views import event_view, job_view
+from holdfast.store.reads import Page
+
+if TYPE_CHECKING:
+    from holdfast.kernel.job import Job
+    from holdfast.store.reads import Reads
+
+app = App(name="job", help="Look at jobs.")
+
+
+@app.command(name="list")
+async def list_(
+    *,
+    state: Annotated[list[str] | None, Parameter(name=["--state", "-s"])] = None,
+    task: str | None = None,
+    queue: str | None = None,
+    lifecycle: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+    here: Here,
+) -> None:
+    """List jobs, newest first.
+
+    Parameters
+    ----------
+    state
+        Only jobs in this state, by its label or canonical name; may be given several times.
+    task
+        Only jobs of this task.
+    queue
+        Only jobs in this queue.
+    lifecycle
+        Only jobs that follow this lifecycle.
+    limit
+        How many at most, up to 500.
+    cursor
+        Go on where another list ended.
+    """
+    async with here.store() as store:
+        tables = await store.reads.lifecycles()
+        page = await list_jobs(
+            store.reads,
+            tables,
+            states=state or (),
+            task=task,
+            queue=queue,
+            lifecycle=lifecycle,
+            limit=limit,
+            cursor=cursor,
+        )
+        views = [await _view(store.reads, job, tables.get(job.lifecycle)) for job in page.items]
+    _print_page(here, page, views)
+
+
+@app.command
+async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -> None:
+    """Show one job as it stands.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    """
+    async with here.store() as store:
+        job = await _job(store.reads, job_id)
+        view = await _view(store.reads, job, (await store.reads.lifecycles()).get(job.lifecycle))
+    from holdfast.cli.job_table import job_table
+
+    here.print_record(view, job_table(view), job.id)
+
+
+@app.command
+async def events(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -> None:
+    """Show everything that happened to a job, in order.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    """
+    async with here.store() as store:
+        job = await _job(store.reads, job_id)
+        table = (await store.reads.lifecycles()).get(job.lifecycle)
+        views = [event_view(event, table) for event in await store.reads.events(job.id)]
+    if here.is_json:
+        here.print_json(views)
+    elif here.output is Output.IDS:
+        here.print_ids(view["id"] for view in views)
+    else:
+        from holdfast.cli.job_table import events_table
+
+        here.print(events_table(views, here.out.width))
+
+
+@app.command
+async def prove(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -> None:
+    """Print a job's certificate: its events and the proof that they are in the sealed log. Always JSON.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    """
+    import json
+
+    from holdfast.runtime.certificates import prove as certificate_of
+
+    async with here.store() as store:
+        job = await _job(store.reads, job_id)
+        certificate = await certificate_of(store, job.id)
+    print(json.dumps(certificate, indent=None if here.output is Output.JSONL else 2, ensure_ascii=False))
+    here.say("keep it in a file; `holdfast verify FILE` checks it without a database")
+
+
+async def _job(reads: Reads, job_id: str) -> Job:
+    job = await reads.get(job_id.strip().lower())
+    if job is None:
+        raise NotFoundError("job", job_id, remedy="see `holdfast job list`, and check --db")
+    return job
+
+
+async def _view(reads: Reads, job: Job, table: Any) -> dict[str, Any]:
+    # Only a job that is being worked on says how far it is.
+    signals = await reads.signals(job.id) if job.lease_owner is not None else []
+    return job_view(job, table, signals)
+
+
+def _print_page(here: Here, page: Page, views: list[dict[str, Any]]) -> None:
+    match here.output:
+        case Output.JSON:
+            here.print_json({"items": views, "next_cursor": page.next_cursor})
+            return
+        case Output.JSONL:
+            here.print_json(views)
+        case Output.IDS:
+            here.print_ids(view["id"] for view in views)
+        case Output.TABLE:
+            from holdfast.cli.job_table import jobs_table
+
+            if views:
+                here.print(jobs_table(views, here.out.width))
+            else:
+                here.say("no jobs")
+    if page.next_cursor:
+        here.say(f"more: --cursor {page.next_cursor}")

@@ -1,0 +1,227 @@
+"""No statement falls back to reading a whole table: empty, just loaded, and analysed."""
+
+import itertools
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from holdfast.kernel.job import Failure
+from holdfast.kernel.lifecycles import DURABLE, WORKFLOW
+from holdfast.kernel.move import Change, move
+from holdfast.kernel.settle import dead_letter
+from holdfast.store.port import Lease, Signal
+from holdfast.store.reads import Filter
+from holdfast.store.sql_store import SqlStore
+from holdfast.store.statements import FILTERS
+from tests.services.postgres import Server
+from tests.store_load.conftest import postgres_site, sqlite_site
+from tests.store_load.explaining import Plans, PostgresExplaining, SqliteExplaining
+from tests.store_load.hands import success
+from tests.store_load.sites import Site, new_id, specs
+
+ROWS = 200_000
+BIG = ("holdfast_job", "holdfast_event")
+
+# Nine of ten jobs are history, as in a database that has been at work; of the rest some wait, some run.
+LOAD_POSTGRES = """
+    INSERT INTO holdfast_job (
+        id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
+        lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, finished_at_ms, correlation_id
+    )
+    SELECT
+        gen_random_uuid(), 'durable', 'task' || n % 7, 'default', 0, s.state, 1, 1, 0, 3, 0, s.state = 'queued', n,
+        60000, CASE WHEN s.state = 'running' THEN 'w' END, CASE WHEN s.state = 'running' THEN 4000000000000 END,
+        n, n, CASE WHEN s.state = 'succeeded' THEN n END, CASE WHEN n % 100 = 0 THEN 'c' || n % 1000 END
+    FROM generate_series(1, $1::integer) AS n,
+        LATERAL (SELECT (ARRAY['queued', 'running'])[n % 10 + 1] AS live) AS l,
+        LATERAL (SELECT coalesce(l.live, 'succeeded') AS state) AS s
+"""
+LOAD_SQLITE = """
+    INSERT INTO holdfast_job (
+        id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
+        lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, finished_at_ms, correlation_id
+    )
+    WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ?),
+    s AS (SELECT n, CASE n % 10 WHEN 0 THEN 'queued' WHEN 1 THEN 'running' ELSE 'succeeded' END AS state FROM series)
+    SELECT
+        substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-' || substr(h, 13, 4) || '-' || substr(h, 17, 4) || '-'
+        || substr(h, 21), 'durable', 'task' || (n % 7), 'default', 0, state, 1, 1, 0, 3, 0, state = 'queued', n,
+        60000, iif(state = 'running', 'w', NULL), iif(state = 'running', 4000000000000, NULL),
+        n, n, iif(state = 'succeeded', n, NULL), iif(n % 100 = 0, 'c' || (n % 1000), NULL)
+    FROM (SELECT n, state, lower(hex(randomblob(16))) AS h FROM s)
+"""
+LOG = """
+    INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt)
+    SELECT id, 1, 'job_submitted', state, created_at_ms, 'client', 1 FROM holdfast_job
+"""
+
+
+async def use_everything(store: SqlStore) -> None:
+    """Every call of the port and of the read port, with jobs of its own so that each has something to do."""
+    mark = new_id()
+    await store.submit(specs(6, queue=mark, max_tries=3), op_id=f"submit-{mark}")
+    await store.submit(specs(1, queue=mark, key=mark))
+    await store.submit(specs(1, queue=mark, key=mark, duplicates="replace"))
+    jobs = await store.claim([mark], 4, "w", start=False)
+    assert len(jobs) == 4
+    assert len(await store.claim(["default", mark], 2, "w")) == 2
+    leases = [Lease(job.id, job.attempt) for job in jobs]
+    assert await store.renew("w", leases) == []
+    assert len(await store.request_cancel(leases, "soft")) == 4
+    await store.apply(move(DURABLE, jobs, "start", actor="w", owner="w"))
+    running = await store.reads.get_many([job.id for job in jobs])
+    await store.apply(success(running[:1], "w"), op_id=f"apply-{mark}")
+    await store.apply(success(running[:1], "w"))
+    settled = dead_letter(DURABLE, running[1], Failure("x", "permanent", "x", {}), "timeout")
+    await store.apply([Change(DURABLE, settled.path, "w", [settled.move], "w")])
+    await store.let_go("w", leases)
+    await store.take_over([mark], 5, "w")
+    await store.lost(10)
+    await store.expired(10)
+    await store.signal([Signal(jobs[0].id, 1, "job_heartbeat", "w")])
+    await store.register(WORKFLOW)
+    feed = store.feed()
+    await feed.next()
+    await use_reads(store, jobs[0].id)
+
+
+async def use_reads(store: SqlStore, job_id: str) -> None:
+    reads = store.reads
+    for count in range(len(FILTERS) + 1):
+        for chosen in itertools.combinations(FILTERS, count):
+            given: dict[str, Any] = dict.fromkeys(chosen, "c100")
+            if "state" in given:
+                given["states"] = (given.pop("state"), "queued")
+            if "parent_id" in given:
+                given["parent_id"] = job_id
+            await reads.list(Filter(**given), limit=20)
+    await reads.get(job_id)
+    await reads.events(job_id)
+    await reads.attempts(job_id)
+    await reads.signals(job_id)
+    await reads.events_by_type("job_claimed", since_ms=1, limit=10)
+    await reads.events_by_correlation("c100", limit=10)
+    await reads.dead()
+    await reads.key_holder("work", job_id)
+    await reads.lifecycles()
+    await reads.counts(cap=10)
+    await reads.log(0, 10)
+    await reads.seals()
+    await reads.last_seal()
+    await reads.seal_of(1)
+    await reads.purges()
+    await reads.live_keys_twice()
+    await reads.dead_mismatches()
+    await anext(reads.all_jobs(batch=10))
+    await anext(reads.all_events(batch=10))
+
+
+HOT = {
+    "claim", "apply", "submit", "renew", "lost", "expired", "stand", "take_over", "let_go", "request_cancel",
+    "next_lane", "get_many", "events", "events_by_type", "events_by_correlation", "feed", "op_take", "bury",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.rule("D20")
+async def test_postgres(wide_postgres: Server) -> None:
+    site = postgres_site(wide_postgres)
+    made = site.open()
+    await made.migrate()
+    await made.close()
+    connection = await asyncpg.connect(site.address)
+    try:
+        # The stages are ours to choose: nobody may analyse in between.
+        for table in ("holdfast_job", "holdfast_event_default"):
+            await connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
+        _check_postgres("empty", await postgres_plans(site))
+        await connection.execute(LOAD_POSTGRES.replace("$1::integer", str(ROWS)))
+        await connection.execute(f"{LOG} WHERE version = 1 AND task <> 'work'")
+        _check_postgres("loaded", await postgres_plans(site))
+        await connection.execute("ANALYZE")
+        _check_postgres("analysed", await postgres_plans(site))
+    finally:
+        await connection.close()
+
+
+async def postgres_plans(site: Site) -> Plans:
+    driver = PostgresExplaining(site.address)
+    try:
+        await use_everything(SqlStore(driver))
+        return driver.plans
+    finally:
+        await driver.close()
+
+
+def _check_postgres(stage: str, plans: Plans) -> None:
+    assert plans.keys() >= HOT
+    scan = re.compile(rf"Seq Scan ({'|'.join(BIG)})")
+    scans = {name: plan for name, found in plans.items() for plan in found if scan.search(plan)}
+    assert scans == {}, f"{stage}: whole tables are read"
+    for plan in plans["claim"]:
+        assert "Index Scan holdfast_job holdfast_job_ready" in plan, f"{stage}:\n{plan}"
+        assert not re.search(r"^ *(Incremental )?Sort", plan, re.MULTILINE), f"{stage}:\n{plan}"
+        assert "Bitmap" not in plan, f"{stage}:\n{plan}"
+    for name in ("apply", "renew", "get_many", "stand"):
+        _served(stage, plans, name, "holdfast_job_pkey")
+    _served(stage, plans, "lost", "holdfast_job_lease")
+    _served(stage, plans, "expired", "holdfast_job_expiry")
+    _served(stage, plans, "next_lane", "holdfast_job_ready")
+    _served(stage, plans, "feed", "pos_idx")
+    # Events by job, by type and by correlation.
+    _served(stage, plans, "events", "holdfast_event_default_pkey")
+    _served(stage, plans, "events_by_type", "type_at_ms_idx")
+    _served(stage, plans, "events_by_correlation", "holdfast_job_correlation")
+    _served(stage, plans, "events_by_correlation", "holdfast_event_default_pkey")
+    for name in plans:
+        # What is filtered by state or task walks that index from its end and stops; few rows may be sorted.
+        filters = set(name.split("+")[1:])
+        if name == "list" or (filters & {"state", "task"} and not filters & {"correlation_id", "parent_id"}):
+            for plan in plans[name]:
+                assert "Sort" not in plan, f"{stage} {name}: a page sorts more than it shows\n{plan}"
+
+
+def _served(stage: str, plans: Plans, name: str, index: str) -> None:
+    for plan in plans[name]:
+        assert index in plan, f"{stage} {name} without {index}:\n{plan}"
+
+
+@pytest.mark.slow
+@pytest.mark.rule("D20")
+async def test_sqlite(tmp_path: Path) -> None:
+    site = sqlite_site(tmp_path)
+    store = site.open()
+    await store.migrate()
+    await store.close()
+    connection = sqlite3.connect(site.address, isolation_level=None)
+    connection.executescript("PRAGMA synchronous = OFF; PRAGMA cache_size = -400000")
+    for stage in ("empty", "loaded", "analysed"):
+        if stage == "loaded":
+            connection.execute(LOAD_SQLITE, (ROWS // 10,))  # its planner never asks how many rows there are
+            connection.execute(f"{LOG} WHERE version = 1 AND task <> 'work'")
+        if stage == "analysed":
+            connection.execute("ANALYZE")
+        driver = SqliteExplaining(site.address)
+        await use_everything(SqlStore(driver))
+        await driver.close()
+        plans = driver.plans
+        assert plans.keys() >= HOT - {"submit"}
+        # An alias is a letter or two; everything that is not the key's table or a list of values counts as big.
+        scan = re.compile(rf"^SCAN ({'|'.join(BIG)}|e|j)\b(?! USING)", re.MULTILINE)
+        scans = {name: plan for name, found in plans.items() for plan in found if scan.search(plan)}
+        assert scans == {}, f"{stage}: whole tables are read"
+        for plan in plans["claim"]:
+            assert "USING COVERING INDEX holdfast_job_ready" in plan or "USING INDEX holdfast_job_ready" in plan, plan
+            assert "TEMP B-TREE" not in plan, f"{stage}:\n{plan}"
+        _served(stage, plans, "lost", "holdfast_job_lease")
+        _served(stage, plans, "expired", "holdfast_job_expiry")
+        _served(stage, plans, "next_lane", "holdfast_job_ready")
+        _served(stage, plans, "events", "sqlite_autoindex_holdfast_event_1")
+        _served(stage, plans, "events_by_type", "holdfast_event_type")
+        _served(stage, plans, "events_by_correlation", "holdfast_job_correlation")
+        _served(stage, plans, "feed", "INTEGER PRIMARY KEY")
+    connection.close()
