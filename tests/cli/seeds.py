@@ -97,6 +97,7 @@ async def _seed(url: str) -> None:
             await store.claim([queue], 1, "worker-1")
         progress = {"done": 30, "total": 120, "counters": {"pages": 4}}
         await store.signal([Signal(job_id("running"), 1, PROGRESS, "worker-1", json.dumps(progress))])
+        await store.signal([Signal(job_id("done"), 1, PROGRESS, "worker-1", json.dumps(progress))])
         await _end(store, "done", Done('{"pages":12}'))
         failure = Failure("network_error", "transient", "no [route] to host", {"host": "a.example"})
         await _end(store, "retrying", Retry(failure, delay_ms=5000))

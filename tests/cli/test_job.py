@@ -166,6 +166,7 @@ def test_an_ended_job_shows_how_it_ended(cli: Cli, shared_db: str) -> None:
         None,
     )
     assert done["finished_at"] > done["started_at"]
+    assert done["progress"] == {"done": 30, "total": 120, "eta_seconds": None, "counters": {"pages": 4}}
     retrying = cli("job", "show", job_id("retrying"), "--json", "--db", shared_db).json
     assert retrying["attempt"] == 2
     assert {key: retrying["error"][key] for key in ("code", "class", "message", "context")} == {

@@ -31,20 +31,17 @@ def run(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProce
 
 
 def test_the_version_comes_at_once(tmp_path: Path) -> None:
-    bare = [sys.executable, "-c", "pass"]
-    bare_ms, wall_ms, processor_ms = [], [], []
+    wall_ms, processor_ms = [], []
     for _ in range(5):
-        began_s = time.perf_counter()
-        subprocess.run(bare, cwd=tmp_path, capture_output=True, check=True)
-        bare_ms.append((time.perf_counter() - began_s) * 1000)
         used_s, began_s = children_s(), time.perf_counter()
         answer = run("version", cwd=tmp_path)
         wall_ms.append((time.perf_counter() - began_s) * 1000)
         processor_ms.append((children_s() - used_s) * 1000)
         assert (answer.returncode, answer.stdout) == (0, f"holdfast {holdfast.__version__}\n")
+    # It waits for nothing: on a machine with a free processor, what it uses is what it takes.
     assert statistics.median(processor_ms) < 150, processor_ms
-    # The wall clock is shared with whoever else is busy here; a bare interpreter, 20 ms alone, tells how busy.
-    assert statistics.median(wall_ms) < max(150, 6 * statistics.median(bare_ms)), (wall_ms, bare_ms)
+    if os.getloadavg()[0] < (os.cpu_count() or 1):
+        assert statistics.median(wall_ms) < 150, wall_ms
 
 
 def children_s() -> float:

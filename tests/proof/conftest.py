@@ -1,6 +1,7 @@
 """One database of each kind, filled and sealed once, and given to every test as it was then."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -18,6 +19,7 @@ from holdfast.runtime.sealer import Sealer
 from holdfast.store.sql_store import SqlStore
 from tests.proof.lives import Clock, Lives, live
 
+
 @dataclass
 class Made:
     """A database, the jobs in it, and hands that reach around the store."""
@@ -34,10 +36,8 @@ class Made:
 
     def sql(self, text: str, *params: Any) -> list[Any]:
         if "://" not in self.url:
-            with sqlite3.connect(self.url) as connection:
-                rows = connection.execute(text, params).fetchall()
-            connection.close()
-            return rows
+            with contextlib.closing(sqlite3.connect(self.url, isolation_level=None)) as file:
+                return file.execute(text, params).fetchall()
         import psycopg
 
         with psycopg.connect(self.url, autocommit=True) as connection:
@@ -100,9 +100,12 @@ def _restore(url: str) -> None:
     import psycopg
 
     with psycopg.connect(url) as connection:
-        connection.execute(f"TRUNCATE {', '.join(f'holdfast_{table}' for table in TABLES)}")
         for table in TABLES:
-            connection.execute(f"INSERT INTO holdfast_{table} OVERRIDING SYSTEM VALUE SELECT * FROM kept.{table}")
+            # Not TRUNCATE: that writes new files.
+            connection.execute(f"DELETE FROM holdfast_{table}")
+            connection.execute(
+                f"INSERT INTO holdfast_{table} OVERRIDING SYSTEM VALUE SELECT * FROM kept.{table}"
+            )
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -57,12 +57,14 @@ class Lives:
         applied = await self.store.apply([Change(table, path, owner or "engine", [one], owner)])
         assert applied.refused == []
 
-    async def do(self, name: str, command: str, **more: str) -> None:
+    async def do(
+        self, name: str, command: str, *, reason: str | None = None, cause: str | None = None
+    ) -> None:
         """A command from outside: a person's or the engine's."""
         self.clock.pass_ms(10)
         job = await self.store.reads.get(self.ids[name])
         assert job is not None
-        changes = move(BUILT_IN[job.lifecycle], [job], command, actor="person", **more)
+        changes = move(BUILT_IN[job.lifecycle], [job], command, actor="person", reason=reason, cause=cause)
         assert (await self.store.apply(changes)).refused == []
 
     async def succeed(self, name: str) -> None:

@@ -65,7 +65,8 @@ async def main(url: str, jobs: int) -> None:
     await store.close()
     report = await audit(url)
     print(
-        f"audited  {report.jobs:,} jobs, {report.events:,} events, {report.seals:,} seals in {report.seconds:.1f} s, "
+        f"audited  {report.jobs:,} jobs, {report.events:,} events, {report.seals:,} seals "
+        f"in {report.seconds:.1f} s, "
         f"{report.total_violations} violations, peak {peak_mb(resource.RUSAGE_CHILDREN):.0f} MB a pass",
         flush=True,
     )

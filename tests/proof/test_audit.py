@@ -109,7 +109,8 @@ async def test_an_inserted_event_is_named(made: Made, pos: int | None) -> None:
     report = await made.audit()
     if pos > 0:
         [named] = found(report, victim[0].job_id, "I19")
-        assert named == f"2: the event at position {pos} is not the one that was sealed, and says that it is of job {job_id}"
+        assert named.startswith(f"2: the event at position {pos} is not the one that was sealed")
+        assert named.endswith(f"of job {job_id}")
     else:
         assert found(report, job_id, "I19") == [f"2: the event at position {pos} was inserted"]
     assert found(report, job_id, "I3") != []
@@ -165,8 +166,11 @@ async def test_a_row_without_events_and_events_without_a_row_are_named(made: Mad
 
 async def test_dead_letters_and_keys_must_match_their_jobs(made: Made) -> None:
     made.sql("DELETE FROM holdfast_dead WHERE job_id = ?", made.ids["dead"])
-    made.sql("UPDATE holdfast_job SET finished_at_ms = NULL, key_scope = 'k', key = '1' WHERE task IN (?, ?)",
-             "task.dead", "task.lost")
+    made.sql(
+        "UPDATE holdfast_job SET finished_at_ms = NULL, key_scope = 'k', key = '1' WHERE task IN (?, ?)",
+        "task.dead",
+        "task.lost",
+    )
     report = await made.audit()
     assert found(report, made.ids["dead"], "I13") == ["None: dead_lettered without a dead letter"]
     assert len(found(report, made.ids["dead"], "I11")) == 1
@@ -181,7 +185,18 @@ async def test_a_key_may_pass_on_when_its_window_is_over(made: Made) -> None:
     assert (await made.audit()).violations == []
 
 
-SEAL_COLUMNS = ("number", "first_pos", "last_pos", "last_pos-", "count", "root", "previous", "head", "purges", "sealed_at_ms")
+SEAL_COLUMNS = (
+    "number",
+    "first_pos",
+    "last_pos",
+    "last_pos-",
+    "count",
+    "root",
+    "previous",
+    "head",
+    "purges",
+    "sealed_at_ms",
+)
 
 
 @pytest.mark.parametrize("column", SEAL_COLUMNS)

@@ -1,4 +1,4 @@
-"""A job's certificate holds without a database, after payloads are gone, and not after anything was changed."""
+"""A job's certificate holds without a database and after payloads are gone, and not when it was changed."""
 
 import copy
 import json
@@ -49,7 +49,7 @@ async def test_an_unknown_job_is_not_found(made: Made) -> None:
 
 async def test_an_event_that_was_changed_is_not_proven(made: Made) -> None:
     made.sql("UPDATE holdfast_event SET actor = 'mallory' WHERE job_id = ? AND seq = 2", made.ids["rich"])
-    with pytest.raises(NotProvenError, match="event 2 .* is not as it was sealed; run `holdfast audit`"):
+    with pytest.raises(NotProvenError, match=r"event 2 .* is not as it was sealed; run `holdfast audit`"):
         await prove(made.store, made.ids["rich"])
 
 

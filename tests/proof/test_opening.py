@@ -29,7 +29,9 @@ async def test_postgres_is_opened(postgres_dsn: str) -> None:
         await store.close()
 
 
-@pytest.mark.parametrize("url", ["", "sqlite://", "sqlite:///", "mysql://u:secret@h/d", "sqlite:a.db", "http://x"])
+@pytest.mark.parametrize(
+    "url", ["", "sqlite://", "sqlite:///", "mysql://u:secret@h/d", "sqlite:a.db", "http://x"]
+)
 def test_any_other_address_is_refused(url: str) -> None:
     with pytest.raises(StoreError, match="is no address of a store; use sqlite:///") as refused:
         open_store(url)

@@ -12,8 +12,6 @@ from holdfast.runtime.sealer import Sealer
 from holdfast.store.port import Signal
 from tests.proof.conftest import Made
 
-FINISHED = ("rich", "lost", "dead", "crashed", "cancelled", "crawl", "node", "branch", "late", "second", "box")
-
 
 async def test_a_pruned_job_is_gone_with_all_that_belonged_to_it(made: Made) -> None:
     gone = [made.ids[name] for name in ("rich", "dead", "box")]
@@ -39,7 +37,10 @@ async def test_only_finished_and_sealed_jobs_are_pruned(made: Made) -> None:
     await made.lives.succeed("box2")
     await made.lives.do("box2", "clean")
     live = [made.ids[name] for name in ("delayed", "at_work", "handed_back", "third")]
-    assert await made.store.prune([unsealed, *live, cleaning, "no id", "00000000-0000-7000-8000-000000000000"]) is None
+    assert (
+        await made.store.prune([unsealed, *live, cleaning, "no id", "00000000-0000-7000-8000-000000000000"])
+        is None
+    )
     await Sealer(made.store).seal_all()
     record = await made.store.prune([unsealed, *live, cleaning])
     assert record is not None
@@ -69,13 +70,14 @@ async def test_purged_payloads_leave_their_digests(made: Made) -> None:
 
 
 async def test_a_payload_removed_by_hand_is_named(made: Made) -> None:
-    [event] = [event for event in await made.store.reads.events(made.ids["rich"]) if event.payload and event.seq == 4]
     job_id = made.ids["dead"]
     await made.store.purge_payloads([job_id])
     made.sql("DELETE FROM holdfast_purge")
     report = await made.audit()
-    assert {(v.invariant, v.job_id, v.seq) for v in report.violations} == {("I19", job_id, None), ("I19", job_id, 4)}
-    assert event.payload is not None
+    assert {(v.invariant, v.job_id, v.seq) for v in report.violations} == {
+        ("I19", job_id, None),
+        ("I19", job_id, 4),
+    }
 
 
 async def test_the_pruner_keeps_what_is_to_be_kept(made: Made) -> None:
@@ -127,7 +129,6 @@ async def test_a_changed_purge_record_is_named(made: Made, column: str) -> None:
     if column == "removed":
         made.sql("DELETE FROM holdfast_purge WHERE number = 2")
     else:
-        value = values.get(column, getattr(record, column) if column in values else None)
         value = values[column] if column in values else getattr(record, column) + 1
         made.sql(f"UPDATE holdfast_purge SET {column} = ? WHERE number = 2", value)
     report = await made.audit()
@@ -154,7 +155,13 @@ async def test_a_record_cannot_be_made_up_for_a_job_removed_by_hand(made: Made) 
     digest = purge_digest(bytes(32), *forged[:-1])
     made.sql(
         "UPDATE holdfast_purge SET jobs = ?, events = ?, last_pos = ?, ranges = ?, digest = ?",
-        forged.jobs, forged.events, forged.last_pos, forged.ranges, digest,
+        forged.jobs,
+        forged.events,
+        forged.last_pos,
+        forged.ranges,
+        digest,
     )
     report = await made.audit()
-    assert "the purges that seal 4 knew of are not the recorded ones" in [v.message for v in report.violations]
+    assert "the purges that seal 4 knew of are not the recorded ones" in [
+        v.message for v in report.violations
+    ]

@@ -23,7 +23,7 @@ async def submit(store: SqlStore, count: int) -> None:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty, migrated database."""
     address = str(tmp_path / "new.db")
     if request.param == "postgres":
@@ -31,7 +31,7 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[s
     store = open_store(address)
     await store.migrate()
     await store.close()
-    yield address
+    return address
 
 
 @pytest.fixture
@@ -75,6 +75,17 @@ async def test_the_log_is_sealed_in_batches_that_go_on_where_the_last_ended(stor
     # The first sealer takes in what the other one sealed.
     assert [seal.number for seal in await sealer.seal_all()] == [4]
     await assert_whole(store)
+
+
+async def test_sealing_up_to_now_ends_though_the_log_grows(store: SqlStore) -> None:
+    class Restless(Sealer):
+        async def run_once(self, now_ms: int | None = None) -> SealRow | None:
+            seal = await super().run_once(now_ms)
+            await submit(store, 2)
+            return seal
+
+    await submit(store, 5)
+    assert [seal.count for seal in await Restless(store).seal_all()] == [5]
 
 
 async def test_sealers_that_race_seal_everything_once(url: str, store: SqlStore) -> None:

@@ -12,7 +12,9 @@ POSTGRES = {
             identity_generation, collation_name
         FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 3
     """,
-    "indexes": "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1, 2",
+    "indexes": """
+        SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1, 2
+    """,
     "constraints": """
         SELECT conrelid::regclass::text, conname, contype::text, pg_get_constraintdef(oid)
         FROM pg_constraint WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2
@@ -51,7 +53,9 @@ async def postgres_catalog(dsn: str) -> dict[str, list[tuple[Any, ...]]]:
 def sqlite_catalog(path: str) -> dict[str, list[tuple[Any, ...]]]:
     connection = sqlite3.connect(path)
     try:
-        master = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2").fetchall()
+        master = connection.execute(
+            "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2"
+        ).fetchall()
         found = {"master": [(*row[:3], _plain(row[3])) for row in master if row[2] != LIST]}
         for kind, name, *_ in found["master"]:
             if kind == "table":

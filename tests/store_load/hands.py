@@ -5,7 +5,7 @@ import fcntl
 import json
 import os
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,9 @@ async def claimer(report: Report, site: Site, name: str, gate: str, batch: int) 
     await store.close()
 
 
-async def worker(report: Report, site: Site, name: str, gate: str, batch: int, hold_ms: int, seed: int) -> None:
+async def worker(
+    report: Report, site: Site, name: str, gate: str, batch: int, hold_ms: int, seed: int
+) -> None:
     """Claim in batches, hold a while, finish, for ever: there is only one way out."""
     chance = random.Random(seed)
     store = site.open()
@@ -134,7 +136,7 @@ async def locker(report: Report, site: Site, name: str, gate: str, hold_ms: int)
     connection.execute("ROLLBACK")
 
 
-Task = Callable[..., Awaitable[None]]
+Task = Callable[..., Coroutine[Any, Any, None]]
 TASKS: dict[str, Task] = {
     task.__name__: task for task in (claimer, worker, holder, submitter, migrator, ddl, locker)
 }

@@ -1,6 +1,6 @@
 """The lifecycle semantics once more, as plain dicts and written out by hand: what a store must do, slowly.
 
-It shares no code with the kernel or the stores, and no table either: a row that is wrong there is not wrong here too.
+It shares no code with the kernel or the stores, and no table either: a row that is wrong there is right here.
 """
 
 from typing import Any
@@ -11,7 +11,8 @@ LIVE_LEASE = ("assigned", "running")
 OVER = ("succeeded", "failed", "cancelled", "expired", "skipped", "dead_lettered")
 CRASHES = 3
 
-# (state, command) → (next state, event, marks): + opens an attempt, t counts a try, r refunds it, 0 resets, l is a loss.
+# (state, command) → (next state, event, marks).
+# + opens an attempt, t counts a try, r refunds one, 0 resets them, l is a loss.
 TABLES: dict[str, dict[tuple[str, str], tuple[str, str, str]]] = {
     "durable": {
         ("queued", "claim"): ("assigned", "job_claimed", "t"),
@@ -149,7 +150,11 @@ class Model:
 
     def claimable(self, queues: list[str]) -> list[Row]:
         """What a claim may take now, in the order in which it must: by priority, then by time due."""
-        found = [j for j in self.jobs.values() if j["ready"] and j["queue"] in queues and j["due_at_ms"] <= self.now]
+        found = [
+            j
+            for j in self.jobs.values()
+            if j["ready"] and j["queue"] in queues and j["due_at_ms"] <= self.now
+        ]
         return sorted(found, key=lambda j: (-j["priority"], j["due_at_ms"], j["id"]))
 
     def lost(self) -> set[str]:

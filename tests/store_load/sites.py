@@ -18,7 +18,7 @@ class Site(NamedTuple):
     def open(
         self, *, clock: Callable[[], int] | None = None, connections: int = 1, synchronous: str = "NORMAL"
     ) -> SqlStore:
-        """NORMAL, because these tests kill processes and not machines: a dead process loses nothing either way."""
+        """NORMAL, because these tests kill processes, not machines: a dead process loses nothing by it."""
         if self.kind == "sqlite":
             from holdfast.store.sqlite import open_sqlite
 

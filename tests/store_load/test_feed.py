@@ -20,7 +20,7 @@ from holdfast.store.port import Feed
 from holdfast.store.postgres_dialect import PostgresDialect
 from holdfast.store.sql_store import SqlStore
 from holdfast.store.statements import numbered
-from holdfast.store.submitting import prepare
+from holdfast.store.door import Door
 from tests.services.postgres import Server
 from tests.store_load.conftest import migrated, postgres_site, sqlite_site
 from tests.store_load.hands import success
@@ -41,7 +41,8 @@ async def postgres_store(server: Server) -> AsyncIterator[tuple[SqlStore, str]]:
 
 async def submit_on(connection: Any, made: Sequence[Spec]) -> None:
     """The store's own statement, in a transaction that the test holds open."""
-    jobs: list[NewJob] = [prepare(spec, BUILT_IN) for spec in made]
+    door = Door(BUILT_IN)
+    jobs: list[NewJob] = [door.admit(spec) for spec in made]
     query = next(PostgresDialect().create(jobs))
     statement = numbered("postgres", query.name)
     await connection.fetch(statement.text, *[query.params[name] for name in statement.names])  # type: ignore[union-attr]

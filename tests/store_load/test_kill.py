@@ -110,7 +110,10 @@ def test_a_minute_of_kills(wide_postgres: Server, tmp_path: Path) -> None:
 def _check(battle: Battle) -> None:
     proof = battle.proof
     assert proof is not None
-    print(f"{battle.site.kind}: {battle.submitted} jobs, {battle.kills} kills, {battle.reaped} reaped, {proof.states}")
+    print(
+        f"{battle.site.kind}: {battle.submitted} jobs, {battle.kills} kills, {battle.reaped} reaped,"
+        f" {dict(proof.states)}"
+    )
     assert battle.kills >= SECONDS / KILL_EVERY_S / 2, "too few kills to say anything"
     assert battle.reaped > 0, "no kill hit a worker that held a job"
     assert battle.submitted > 1_000
@@ -139,7 +142,7 @@ def test_killed_between_claim_and_finish(site: Site, hands: Crew) -> None:
     async def submit_and_reap(again: bool) -> None:
         store = site.open()
         if again:
-            while not await reap(store, store.tables):
+            while not await reap(store, store.tables):  # noqa: ASYNC110 -- a lease ends by itself
                 await asyncio.sleep(0.02)
         else:
             await fill(store, specs(5, max_tries=3, lease_ms=300))
@@ -186,7 +189,7 @@ def test_killed_in_the_middle_of_a_finish(site: Site, hands: Crew) -> None:
     time.sleep(0.5)
     proof = asyncio.run(proof_of(site))
     assert proof.wrong == []
-    outcomes = []
+    outcomes: list[str] = []
     for hand in hands.hands:
         [[got]] = hand.said("claimed")
         states = {proof.jobs[job].state for job, _ in got}

@@ -19,8 +19,9 @@ from tests.store_load.crew import Crew
 from tests.store_load.sites import Site, specs
 
 NEXT = "9999_of_the_test"
-GOOD = "-- A table.\nCREATE TABLE holdfast_added (id integer PRIMARY KEY);\nCREATE INDEX added_id ON holdfast_added (id);\n"
-BAD = GOOD + "CREATE TABLE holdfast_added (id integer PRIMARY KEY);\n"
+TABLE = "CREATE TABLE holdfast_added (id integer PRIMARY KEY);\n"
+GOOD = f"-- A table.\n{TABLE}CREATE INDEX added_id ON holdfast_added (id);\n"
+BAD = GOOD + TABLE
 
 
 OUTDATED = "a migration changes what schema.sql does not: bring schema.sql up to date"
@@ -117,7 +118,10 @@ def test_a_migration_that_fails_leaves_nothing(site: Site, monkeypatch: pytest.M
 
 
 SLOW = {
-    "sqlite": "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000000) SELECT count(*) FROM n",
+    "sqlite": """
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000000)
+        SELECT count(*) FROM n
+    """,
     "postgres": "SELECT pg_sleep(1.5)",
 }
 
@@ -132,8 +136,8 @@ def test_a_migrator_that_is_killed_leaves_nothing(
     assert not hand.said("migrated")
     hand.kill()
     monkeypatch.setattr(migrating, "migrations", lambda dialect: known(dialect, (NEXT, GOOD)))
-    # The same tables again: anything left behind would be in the way. On PostgreSQL the next migrator waits until
-    # the server has noticed that its rival is dead.
+    # The same tables again: anything left behind would be in the way. On PostgreSQL the next migrator waits
+    # until the server has noticed that its rival is dead.
     assert asyncio.run(migrate(site)) == [NEXT]
     assert "holdfast_added" in str(catalog(site))
 

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycles import BUILT_IN
@@ -103,7 +109,7 @@ class Machine(RuleBasedStateMachine):
         jobs: list[Job] = self.done(store.claim(queues, limit, owner, start=start))
         may = self.model.claimable(queues)
         if new:
-            # Who has just looked takes as many as there are, the most urgent, and in each lane the longest due.
+            # Who has just looked takes all that it may: the most urgent, in each lane the longest due.
             assert len(jobs) == min(limit, len(may))
             wanted = [job["priority"] for job in may[: len(jobs)]]
             assert sorted((job.priority for job in jobs), reverse=True) == wanted
@@ -113,7 +119,7 @@ class Machine(RuleBasedStateMachine):
                 count = len(taken.intersection(ids))
                 assert taken.issuperset(ids[:count]), "not the longest due of its lane"
         else:
-            # Who looked a while ago may take other ones first, but nothing that is not due, and never nothing.
+            # Who looked a while ago may take others first, but none that is not due, and never nothing.
             assert {job.id for job in jobs} <= {job["id"] for job in may}
             assert bool(jobs) == bool(may)
         for job in jobs:
@@ -134,7 +140,9 @@ class Machine(RuleBasedStateMachine):
     def worker(self, which: int, command: str, delay_ms: int, outcome: str | None, impostor: bool) -> None:
         job = self.seen[-1 - which % len(self.seen)]
         owner = job.lease_owner or "one"
-        self._apply(job, command, "impostor" if impostor else owner, delay_ms=delay_ms, outcome=outcome, fenced=True)
+        self._apply(
+            job, command, "impostor" if impostor else owner, delay_ms=delay_ms, outcome=outcome, fenced=True
+        )
 
     @precondition(lambda self: self.seen)
     @rule(which=pick, command=st.sampled_from(PEOPLE_DO))
@@ -154,7 +162,14 @@ class Machine(RuleBasedStateMachine):
         return ("task", job.key) if job.key else None
 
     def _apply(
-        self, job: Job, command: str, actor: str, *, fenced: bool, delay_ms: int = 0, outcome: str | None = None
+        self,
+        job: Job,
+        command: str,
+        actor: str,
+        *,
+        fenced: bool,
+        delay_ms: int = 0,
+        outcome: str | None = None,
     ) -> None:
         table = BUILT_IN[job.lifecycle]
         if not self.model.allows(job.lifecycle, job.state, command):
@@ -181,7 +196,11 @@ class Machine(RuleBasedStateMachine):
         owner = "stranger" if stranger else job.lease_owner or "one"
         gone = self.done(self.store.renew(owner, [Lease(job.id, job.attempt)]))
         now: Row = self.model.jobs[job.id]
-        if now["attempt"] == job.attempt and now["lease_owner"] == owner and now["lease_until_ms"] > self.model.now:
+        if (
+            now["attempt"] == job.attempt
+            and now["lease_owner"] == owner
+            and now["lease_until_ms"] > self.model.now
+        ):
             now["lease_until_ms"] = self.model.now + now["lease_ms"]
             assert gone == []
         else:
@@ -264,8 +283,8 @@ def _lane(job: Row) -> tuple[Any, ...]:
 
 def _run(site: Site, examples: int, steps: int) -> None:
     with World(site) as world:
-        run_state_machine_as_test(  # type: ignore[no-untyped-call]
-            lambda: Machine(world),
+        run_state_machine_as_test(
+            lambda: Machine(world),  # type: ignore[arg-type] # a factory will do
             settings=settings(
                 max_examples=20_000 if SOAK else examples,
                 stateful_step_count=100 if SOAK else steps,

@@ -27,33 +27,30 @@ ROWS = 200_000
 BIG = ("holdfast_job", "holdfast_event")
 
 # Nine of ten jobs are history, as in a database that has been at work; of the rest some wait, some run.
-LOAD_POSTGRES = """
-    INSERT INTO holdfast_job (
-        id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
-        lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, finished_at_ms, correlation_id
+COLUMNS = """
+    id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
+    lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, finished_at_ms, correlation_id
+"""
+LOAD = """
+    INSERT INTO holdfast_job ({columns})
+    WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < {rows}),
+    s AS (
+        SELECT n, CASE n % 10 WHEN 0 THEN 'queued' WHEN 1 THEN 'running' ELSE 'succeeded' END AS state
+        FROM series
     )
     SELECT
-        gen_random_uuid(), 'durable', 'task' || n % 7, 'default', 0, s.state, 1, 1, 0, 3, 0, s.state = 'queued', n,
-        60000, CASE WHEN s.state = 'running' THEN 'w' END, CASE WHEN s.state = 'running' THEN 4000000000000 END,
-        n, n, CASE WHEN s.state = 'succeeded' THEN n END, CASE WHEN n % 100 = 0 THEN 'c' || n % 1000 END
-    FROM generate_series(1, $1::integer) AS n,
-        LATERAL (SELECT (ARRAY['queued', 'running'])[n % 10 + 1] AS live) AS l,
-        LATERAL (SELECT coalesce(l.live, 'succeeded') AS state) AS s
+        {id}, 'durable', 'task' || (n % 7), 'default', 0, state, 1, 1, 0, 3, 0, state = 'queued', n, 60000,
+        CASE state WHEN 'running' THEN 'w' END, CASE state WHEN 'running' THEN 4000000000000 END,
+        n, n, CASE state WHEN 'succeeded' THEN n END, CASE n % 100 WHEN 0 THEN 'c' || (n % 1000) END
+    FROM s
 """
-LOAD_SQLITE = """
-    INSERT INTO holdfast_job (
-        id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
-        lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, finished_at_ms, correlation_id
-    )
-    WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ?),
-    s AS (SELECT n, CASE n % 10 WHEN 0 THEN 'queued' WHEN 1 THEN 'running' ELSE 'succeeded' END AS state FROM series)
-    SELECT
-        substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-' || substr(h, 13, 4) || '-' || substr(h, 17, 4) || '-'
-        || substr(h, 21), 'durable', 'task' || (n % 7), 'default', 0, state, 1, 1, 0, 3, 0, state = 'queued', n,
-        60000, iif(state = 'running', 'w', NULL), iif(state = 'running', 4000000000000, NULL),
-        n, n, iif(state = 'succeeded', n, NULL), iif(n % 100 = 0, 'c' || (n % 1000), NULL)
-    FROM (SELECT n, state, lower(hex(randomblob(16))) AS h FROM s)
-"""
+LOAD_POSTGRES = LOAD.format(
+    columns=COLUMNS, rows=ROWS, id="('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid"
+)
+# A tenth will do: its planner does not ask how many rows there are.
+LOAD_SQLITE = LOAD.format(
+    columns=COLUMNS, rows=ROWS // 10, id="'01900000-0000-7000-8000-' || printf('%012x', n)"
+)
 LOG = """
     INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt)
     SELECT id, 1, 'job_submitted', state, created_at_ms, 'client', 1 FROM holdfast_job
@@ -139,7 +136,7 @@ async def test_postgres(wide_postgres: Server) -> None:
         for table in ("holdfast_job", "holdfast_event_default"):
             await connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
         _check_postgres("empty", await postgres_plans(site))
-        await connection.execute(LOAD_POSTGRES.replace("$1::integer", str(ROWS)))
+        await connection.execute(LOAD_POSTGRES)
         await connection.execute(f"{LOG} WHERE version = 1 AND task <> 'work'")
         _check_postgres("loaded", await postgres_plans(site))
         await connection.execute("ANALYZE")
@@ -201,7 +198,7 @@ async def test_sqlite(tmp_path: Path) -> None:
     connection.executescript("PRAGMA synchronous = OFF; PRAGMA cache_size = -400000")
     for stage in ("empty", "loaded", "analysed"):
         if stage == "loaded":
-            connection.execute(LOAD_SQLITE, (ROWS // 10,))  # its planner never asks how many rows there are
+            connection.execute(LOAD_SQLITE)
             connection.execute(f"{LOG} WHERE version = 1 AND task <> 'work'")
         if stage == "analysed":
             connection.execute("ANALYZE")
@@ -210,12 +207,19 @@ async def test_sqlite(tmp_path: Path) -> None:
         await driver.close()
         plans = driver.plans
         assert plans.keys() >= HOT - {"submit"}
-        # An alias is a letter or two; everything that is not the key's table or a list of values counts as big.
+        # By name or by alias; `j` may also be a handful of rows that were looked up before.
         scan = re.compile(rf"^SCAN ({'|'.join(BIG)}|e|j)\b(?! USING)", re.MULTILINE)
-        scans = {name: plan for name, found in plans.items() for plan in found if scan.search(plan)}
+        scans = {
+            name: plan
+            for name, found in plans.items()
+            for plan in found
+            if scan.search(plan.replace("SCAN j", "") if "MATERIALIZE j" in plan else plan)
+        }
         assert scans == {}, f"{stage}: whole tables are read"
         for plan in plans["claim"]:
-            assert "USING COVERING INDEX holdfast_job_ready" in plan or "USING INDEX holdfast_job_ready" in plan, plan
+            assert (
+                "USING COVERING INDEX holdfast_job_ready" in plan or "USING INDEX holdfast_job_ready" in plan
+            ), plan
             assert "TEMP B-TREE" not in plan, f"{stage}:\n{plan}"
         _served(stage, plans, "lost", "holdfast_job_lease")
         _served(stage, plans, "expired", "holdfast_job_expiry")

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import traceback
+from typing import Any
 
 # Loaded once, here: a fork then costs a millisecond where a fresh interpreter costs a third of a second.
 import holdfast.store.postgres
@@ -29,7 +30,7 @@ def main() -> None:
         os.write(1, b"%d\n" % pid)
 
 
-def _become(order: dict, parent: int) -> None:  # type: ignore[type-arg]
+def _become(order: dict[str, Any], parent: int) -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)

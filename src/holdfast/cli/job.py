@@ -59,7 +59,13 @@ async def list_(
             limit=limit,
             cursor=cursor,
         )
-        views = [await _view(store.reads, job, tables.get(job.lifecycle)) for job in page.items]
+        views = [
+            # In a list only jobs that are being worked on say how far they are: each one costs a look.
+            job_view(
+                job, tables.get(job.lifecycle), await store.reads.signals(job.id) if job.lease_owner else ()
+            )
+            for job in page.items
+        ]
     _print_page(here, page, views)
 
 
@@ -74,7 +80,8 @@ async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -
     """
     async with here.store() as store:
         job = await _job(store.reads, job_id)
-        view = await _view(store.reads, job, (await store.reads.lifecycles()).get(job.lifecycle))
+        table = (await store.reads.lifecycles()).get(job.lifecycle)
+        view = job_view(job, table, await store.reads.signals(job.id))
     from holdfast.cli.job_table import job_table
 
     here.print_record(view, job_table(view), job.id)
@@ -128,12 +135,6 @@ async def _job(reads: Reads, job_id: str) -> Job:
     if job is None:
         raise NotFoundError("job", job_id, remedy="see `holdfast job list`, and check --db")
     return job
-
-
-async def _view(reads: Reads, job: Job, table: Any) -> dict[str, Any]:
-    # Only a job that is being worked on says how far it is.
-    signals = await reads.signals(job.id) if job.lease_owner is not None else []
-    return job_view(job, table, signals)
 
 
 def _print_page(here: Here, page: Page, views: list[dict[str, Any]]) -> None:

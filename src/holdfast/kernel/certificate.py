@@ -77,7 +77,15 @@ def verify(data: Mapping[str, Any]) -> Verdict:
     """
     try:
         return _Check(data).verdict()
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, HoldfastError) as error:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        HoldfastError,
+    ) as error:
         return Verdict(False, [f"not a certificate that can be read ({type(error).__name__}: {error})"])
 
 
@@ -154,7 +162,8 @@ class _Check:
         fields = {name: item[name] for name in EVENT}
         body, stated = fields["payload"], _digest(fields["payload_digest"])
         self._expect(
-            body is None or text_digest(body) == stated, f"the payload of event {item['seq']} is not what it was"
+            body is None or text_digest(body) == stated,
+            f"the payload of event {item['seq']} is not what it was",
         )
         event = Event(**{**fields, "payload_digest": stated, "digest": _digest(fields["digest"])})
         header = self._headers.get(item["seal"])
@@ -169,13 +178,26 @@ class _Check:
 
     def _what_it_was(self, first: Event) -> None:
         job = self._job
-        names = (*SPEC, *TOLD, "expire_after_ms", "state", "payload", "payload_digest", "outcome", "outcome_digest")
+        names = (
+            *SPEC,
+            *TOLD,
+            "expire_after_ms",
+            "state",
+            "payload",
+            "payload_digest",
+            "outcome",
+            "outcome_digest",
+        )
         self._keys("job", job, names)
         for body in ("payload", "outcome"):
             kept = _digest(job[f"{body}_digest"])
-            self._expect(job[body] is None or text_digest(job[body]) == kept, f"the {body} is not what it was")
+            self._expect(
+                job[body] is None or text_digest(job[body]) == kept, f"the {body} is not what it was"
+            )
         spec = Spec(**{name: job[name] for name in SPEC})
-        bound = spec_digest(spec, expire_after_ms=job["expire_after_ms"], payload=_digest(job["payload_digest"]))
+        bound = spec_digest(
+            spec, expire_after_ms=job["expire_after_ms"], payload=_digest(job["payload_digest"])
+        )
         self._expect(first.digest == bound, "the job's first event binds another job than this one")
 
     def _what_it_became(self, table: Lifecycle, told: Replayed) -> None:
@@ -184,7 +206,8 @@ class _Check:
             self._expect(job[name] == getattr(told, name), f"{name} is not what its events say")
         self._expect(job["state"] == str(table.state(told.state)), "the state is not where its events end")
         self._expect(
-            _digest(job["outcome_digest"]) == told.outcome_digest, "the outcome is not the one its events bind"
+            _digest(job["outcome_digest"]) == told.outcome_digest,
+            "the outcome is not the one its events bind",
         )
 
 

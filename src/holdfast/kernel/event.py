@@ -44,18 +44,16 @@ def leaf(event: Event) -> bytes:
 
     The bytes are those of `json.dumps` of the fields without spaces, spelled out: the audit makes millions.
     """
-    pos, job_id, seq, kind, source, target, at_ms, actor, attempt, reason, cause, payload, kept, digest, schema = (
-        event[:15]
-    )
+    pos, job_id, seq, kind, source, target, at_ms, actor, attempt, reason, cause = event[:11]
+    payload, kept, digest, schema = event[11:15]
     if payload is not None:
         kept = text_digest(payload)
-    return leaf_hash(
-        (
-            f"[{pos},{_quote(job_id)},{seq},{_quote(kind)},{_NULL if source is None else _quote(source)},"
-            f"{_quote(target)},{at_ms},{_quote(actor)},{attempt},{_NULL if reason is None else _quote(reason)},"
-            f"{_NULL if cause is None else _quote(cause)},{_hex(kept)},{_hex(digest)},{schema}]"
-        ).encode()
+    said = (
+        f"[{pos},{_quote(job_id)},{seq},{_quote(kind)},{_NULL if source is None else _quote(source)},"
+        f"{_quote(target)},{at_ms},{_quote(actor)},{attempt},{_NULL if reason is None else _quote(reason)},"
+        f"{_NULL if cause is None else _quote(cause)},{_hex(kept)},{_hex(digest)},{schema}]"
     )
+    return leaf_hash(said.encode())
 
 
 _NULL = "null"

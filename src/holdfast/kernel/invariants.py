@@ -45,7 +45,7 @@ class Inspector:
         }
 
     def events(self, lifecycle: str, events: Sequence[Event]) -> tuple[Replayed | None, list[Violation]]:
-        """What a job's events tell of it, and every breach of I1–I9 by them; None when they are too broken."""
+        """What a job's events tell of it, if they are not too broken, and every breach of I1–I9 by them."""
         table, steps = self._tables[lifecycle]
         found: list[Violation] = []
         return _walk(table, steps, events, found), found
@@ -53,7 +53,8 @@ class Inspector:
     def job(self, job: Job | None, events: Sequence[Event]) -> list[Violation]:
         """Every breach of I1–I10 by one job. `job` is None when its row is gone."""
         if job is None:
-            return [Violation("I3", events[0].job_id, None, f"{len(events)} events, but the job's row is gone")]
+            message = f"{len(events)} events, but the job's row is gone"
+            return [Violation("I3", events[0].job_id, None, message)]
         if not events:
             return [Violation("I3", job.id, None, "a row without events")]
         known = self._tables.get(job.lifecycle)
@@ -84,9 +85,8 @@ def _walk(table: Lifecycle, steps: Steps, events: Sequence[Event], found: list[V
             found.append(_no_row(table, event))
             return None
         if event.from_state != state:
-            found.append(
-                Violation("I3", event.job_id, number, f"starts in {event.from_state}, the last ended in {state}")
-            )
+            message = f"starts in {event.from_state}, the last ended in {state}"
+            found.append(Violation("I3", event.job_id, number, message))
         if number == 1:
             job.created_at_ms = event.at_ms
         advance(job, event, step, table.claimable)
@@ -98,16 +98,16 @@ def _walk(table: Lifecycle, steps: Steps, events: Sequence[Event], found: list[V
             found.append(Violation("I4", event.job_id, number, f"time falls from {at} to {event.at_ms}"))
         at = event.at_ms
         if event.pos < pos:
-            found.append(Violation("I12", event.job_id, number, f"at {event.pos} in the feed, the last at {pos}"))
+            message = f"at {event.pos} in the feed, the last at {pos}"
+            found.append(Violation("I12", event.job_id, number, message))
         pos = event.pos
         if step.claims:
             if claimed == event.attempt:
                 found.append(Violation("I5", event.job_id, number, f"fence {event.attempt} is granted twice"))
             claimed, owner = event.attempt, event.actor
         elif step.worker and event.actor != owner:
-            found.append(
-                Violation("I6", event.job_id, number, f"by {event.actor}, but the fence was granted to {owner}")
-            )
+            message = f"by {event.actor}, but the fence was granted to {owner}"
+            found.append(Violation("I6", event.job_id, number, message))
     return job
 
 

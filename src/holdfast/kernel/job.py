@@ -131,10 +131,9 @@ def text_digest(text: str | None, kept: bytes | None = None) -> bytes | None:
     return kept if text is None else sha256(text.encode()).digest()
 
 
-def spec_digest(job: Job | Spec, *, expire_after_ms: int | None, payload: bytes | None) -> bytes:
-    """Binds every column that never changes to the job's first event."""
+def bound_columns(job: Job | Spec, expire_after_ms: int | None) -> str:
+    """Every column that never changes, but for the id and the payload: alike for all jobs that are submitted alike."""
     fields = (
-        job.id,
         job.lifecycle,
         job.task,
         job.queue,
@@ -150,9 +149,19 @@ def spec_digest(job: Job | Spec, *, expire_after_ms: int | None, payload: bytes 
         job.parent_id,
         job.tags,
         job.options,
-        payload.hex() if payload else None,
     )
-    return sha256(_encode(fields).encode()).digest()
+    return _encode(fields)[1:-1]
+
+
+def bind(job_id: str, columns: str, payload: bytes | None) -> bytes:
+    """The digest that a job's first event holds of what was submitted."""
+    body = "null" if payload is None else f'"{payload.hex()}"'
+    return sha256(f'["{job_id}",{columns},{body}]'.encode()).digest()
+
+
+def spec_digest(job: Job | Spec, *, expire_after_ms: int | None, payload: bytes | None) -> bytes:
+    """Binds every column that never changes to the job's first event."""
+    return bind(job.id, bound_columns(job, expire_after_ms), payload)
 
 
 def correlation_of(job: Job) -> str:

@@ -39,3 +39,10 @@ class DuplicateKeyError(HoldfastError):
 
 class StoreError(HoldfastError):
     """The store cannot be used as it is."""
+
+
+class StoreLostError(StoreError, ConnectionError):
+    """The connection was lost during a call, which took effect as a whole or not at all."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message, remedy="repeat it: under the same op_id it has no second effect")

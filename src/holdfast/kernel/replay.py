@@ -60,7 +60,8 @@ def steps_of(lifecycle: Lifecycle) -> Steps:
             rank_to=RANK[row.target],
         )
     for state in lifecycle.initial:
-        steps[None, state.value, lifecycle.submit_event] = Step(1, Tries.KEEP, 0, False, False, -1, RANK[state])
+        first = Step(1, Tries.KEEP, 0, False, False, -1, RANK[state])
+        steps[None, state.value, lifecycle.submit_event] = first
     return steps
 
 

@@ -1,16 +1,16 @@
 """The seal: a batch of the log under one root, every seal so far under one head.
 
-Two trees, as in a transparency log. The leaves of the lower one are the events of a batch, in feed order; its root
-stands in the seal's header. The leaves of the upper one are the headers; its root, the head, commits to every
-event that was ever sealed. The manifest lists what a seal covers, so that an audit can name what changed, and
-proofs can be made, after retention has removed events.
+Two trees, as in a transparency log. The leaves of the lower one are the events of a batch, in feed order; its
+root stands in the seal's header. The leaves of the upper one are the headers; its root, the head, commits to
+every event that was ever sealed. The manifest lists what a seal covers: with it an audit names what changed,
+and proofs can be made after retention has removed events.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
 from holdfast.kernel.event import Event
@@ -82,7 +82,7 @@ def pack(events: Sequence[Event], leaves: Sequence[bytes]) -> bytes:
     numbers: dict[str, int] = {}
     owners = [numbers.setdefault(event[1], len(numbers)) for event in events]
     positions = [event[0] for event in events]
-    steps = [0, *(b - a for a, b in zip(positions, positions[1:], strict=False))]
+    steps = [after - before for before, after in pairwise(positions[:1] + positions)]
     planes = [_plane(steps), _plane(owners), _plane([event[2] for event in events])]
     return b"".join(
         [

@@ -7,6 +7,7 @@ looks wrong is read again, row and events as they stood at one moment, before it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from holdfast.kernel.event import Event
@@ -117,7 +118,7 @@ class _Pass:
         return self._more
 
     async def _confirm(self, job_id: str, job: Job | None, events: Sequence[Event]) -> None:
-        """Look again until the row did not change while its events were read; report what is still wrong then."""
+        """Look again until the row held still while its events were read; report what is still wrong then."""
         for _ in range(LOOKS if is_id(job_id) else 0):
             job = await self._reads.get(job_id)
             events = await self._reads.events(job_id)
@@ -142,8 +143,10 @@ class _Pass:
             shared.setdefault((scope, key), []).append(job_id)
         for (scope, key), job_ids in shared.items():
             found = await self._reads.get_many(job_ids)
-            live = sorted((j for j in found if j.finished_at_ms is None), key=lambda j: (j.created_at_ms, j.id))
-            for first, second in zip(live, live[1:], strict=False):
+            live = sorted(
+                (j for j in found if j.finished_at_ms is None), key=lambda j: (j.created_at_ms, j.id)
+            )
+            for first, second in pairwise(live):
                 if not self._may_pass(first, second):
                     message = f"key {key!r} of scope {scope!r} is also held by job {first.id}"
                     self._findings.add(Violation("I11", second.id, None, message))

@@ -43,11 +43,12 @@ async def run_apart(url: str, name: str, most: int, tick: Tick) -> tuple[Finding
         stdout=asyncio.subprocess.PIPE,
         limit=LONGEST_LINE,
     )
-    assert process.stdin and process.stdout  # noqa: S101 - pipes were asked for
+    findings = Findings(most)
     try:
+        if process.stdin is None or process.stdout is None:
+            raise StoreError(f"the audit of {name} has no pipes")
         process.stdin.write(json.dumps([url, name, most]).encode() + b"\n")
         await process.stdin.drain()
-        findings = Findings(most)
         async for line in process.stdout:
             match json.loads(line):
                 case ["tick", *progress]:

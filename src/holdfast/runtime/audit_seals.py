@@ -1,4 +1,4 @@
-"""The audit's pass over seals: each against the seals before it, and against the events that it covers now."""
+"""The audit's pass over seals: each against the seals before it, and against the events it covers now."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.store.reads import Reads, SealRow
 SEALS_AT_ONCE = 8
 EVENTS_AT_ONCE = 8192
 MOST_UNDER_ONE = 65_536
-"""More events than this under one seal are not waited for: a seal that was changed could claim the whole log."""
+"""More events than this under one seal are not waited for: a changed seal could claim the whole log."""
 
 BEGINNING = -(2**63)
 Records = list[tuple[int, Ranges]]
@@ -63,7 +63,8 @@ class _Pass:
             self._tick(Progress("seals", seal.last_pos, end.last_pos if end else 0))
         if self._pruned != recorded:
             self._findings.log(
-                "conservation", f"{recorded} events are on record as pruned, {self._pruned} sealed ones are gone"
+                "conservation",
+                f"{recorded} events are on record as pruned, {self._pruned} sealed ones are gone",
             )
         left = len(self._buffer) - self._at
         return Covered(count, left + await self._reads.unsealed(self._read_pos))
@@ -86,7 +87,9 @@ class _Pass:
             self._findings.log("I19", f"seal {seal.number} does not name the head of the seal before it")
         self._headers.append(header_leaf(seal))
         if self._whole and self._headers.root() != seal.head:
-            self._findings.log("I19", f"seal {seal.number} was changed: its head does not follow from the seals")
+            self._findings.log(
+                "I19", f"seal {seal.number} was changed: its head does not follow from the seals"
+            )
             self._whole = False
         self._head = seal.head
         if seal.purges not in self._purges.numbers:
@@ -132,7 +135,9 @@ class _Pass:
             self._findings.log("I19", f"the manifest of seal {seal.number} cannot be read: {error}")
             return
         if not self._fits(seal, entries):
-            self._findings.log("I19", f"seal {seal.number} was changed: its root and its manifest do not agree")
+            self._findings.log(
+                "I19", f"seal {seal.number} was changed: its root and its manifest do not agree"
+            )
         if entries and entries[-1].pos > seal.last_pos:
             more = await self._take(entries[-1].pos)
             events, leaves = events + more, leaves + list(map(leaf, more))
@@ -187,7 +192,9 @@ class _Pass:
             return False
         if len(self._gone) < self._findings.most:
             self._gone.add(job_id)
-        self._findings.add(Violation("I19", job_id, None, "the job is gone: its row and all its events were removed"))
+        self._findings.add(
+            Violation("I19", job_id, None, "the job is gone: its row and all its events were removed")
+        )
         return True
 
     def _say(self, job_id: str, seq: int, pos: int, what: str) -> None:

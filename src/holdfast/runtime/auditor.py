@@ -12,7 +12,7 @@ from holdfast.kernel.invariants import Violation
 from holdfast.kernel.refused import StoreError
 from holdfast.runtime.audit_process import run_apart, run_pass
 from holdfast.runtime.findings import Progress
-from holdfast.runtime.opening import open_store
+from holdfast.runtime.opening import SQLITE, open_store
 from holdfast.store.migrate import pending
 
 __all__ = ["Progress", "Report", "audit"]
@@ -66,10 +66,9 @@ async def audit(
 
 async def _readable(url: str) -> None:
     """An audit makes no database, and judges none that it does not know."""
-    if "://" not in url or url.startswith("sqlite:///"):
-        path = Path(url.removeprefix("sqlite:///"))
-        if not path.is_file():
-            raise StoreError(f"there is no database at {path}", field="db", remedy="check the address")
+    path = url.removeprefix(SQLITE)
+    if "://" not in path and not await asyncio.to_thread(Path(path).is_file):
+        raise StoreError(f"there is no database at {path}", field="db", remedy="check the address")
     store = open_store(url)
     try:
         missing = await pending(store.driver)

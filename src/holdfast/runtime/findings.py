@@ -1,4 +1,4 @@
-"""What an audit finds, and what it says while it runs. All breaches are counted; memory holds the first of them."""
+"""What an audit finds, and what it says while it runs. All breaches are counted; the first are kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.kernel.invariants import Violation
 
 
 class Progress(NamedTuple):
-    """How far one pass of the audit is. `what` is "jobs" or "seals"; a total of 0 means that it is unknown."""
+    """How far one pass of the audit is. `what` is "jobs" or "seals"; a total of 0 is not known yet."""
 
     what: str
     done: int

@@ -1,4 +1,4 @@
-"""The pruner: removes what has been kept long enough, in bounded steps, and looks after the log's partitions."""
+"""The pruner: removes what was kept long enough, in bounded steps, and looks after the log's partitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Pruner:
         self._after = ""
 
     async def run_once(self, now_ms: int | None = None) -> Pruned:
-        """Remove finished jobs whose time is over and whose events are sealed, and expired signals and op_ids."""
+        """Remove finished, sealed jobs whose time is over, and expired signals and op_ids."""
         now = await self._store.now_ms() if now_ms is None else now_ms
         await self._store.ensure_partitions(now)
         tables = await self._store.reads.lifecycles()

@@ -1,4 +1,4 @@
-"""The sealer: follows the log and seals it, batch by batch. Any number may run; the first to seal a batch wins."""
+"""The sealer: follows the log and seals it, batch by batch. Any number may run: one of them wins a batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.store.port import Feed, Store
 from holdfast.store.reads import SealRow
 
 LOOKS = 3
-"""A gap in the log is passed at the second look at the earliest, when every writer that could fill it has ended."""
+"""A gap in the log is passed at a later look, when every writer that could fill it has ended."""
 
 RIVALS = 10
 """How often a sealer that others forestall tries again before it leaves the log to them."""
@@ -54,9 +54,13 @@ class Sealer:
         return added
 
     async def seal_all(self) -> list[SealRow]:
-        """Seal up to now; the new seals, without their manifests."""
-        seals = []
-        while (seal := await self.run_once()) is not None:
+        """Seal what the log holds now, as far as it is settled; the new seals, without their manifests."""
+        until = await self._store.reads.last_pos()
+        seals: list[SealRow] = []
+        while not seals or seals[-1].last_pos < until:
+            seal = await self.run_once()
+            if seal is None:
+                break
             seals.append(seal._replace(manifest=None))
         return seals
 
@@ -97,4 +101,10 @@ class Sealer:
         )
         self._headers.append(header_leaf(header))
         manifest = pack(events, leaves)
-        return SealRow(*header[:6], head=self._headers.root(), purges=header.purges, sealed_at_ms=now_ms, manifest=manifest)
+        return SealRow(
+            *header[:6],
+            head=self._headers.root(),
+            purges=header.purges,
+            sealed_at_ms=now_ms,
+            manifest=manifest,
+        )

@@ -86,7 +86,7 @@ def progress_view(job: Job, signals: Sequence[SignalRow]) -> dict[str, Any] | No
     last = max(said, key=lambda signal: signal.id)
     data: Mapping[str, Any] = _parsed(last.payload) or {}
     done, total = data.get("done"), data.get("total")
-    eta = data.get("eta_seconds")
+    eta = data.get("eta_seconds") if RANK[job.state] < OVER else None
     if eta is None and done and total and job.started_at_ms is not None and RANK[job.state] < OVER:
         eta = round((last.at_ms - job.started_at_ms) / done * max(total - done, 0) / 1000, 1)
     return {"done": done, "total": total, "eta_seconds": eta, "counters": data.get("counters") or {}}

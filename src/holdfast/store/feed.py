@@ -1,9 +1,9 @@
 """A reader of the log that cannot miss a late commit.
 
-Positions are given out before they commit, so a reader may see 7 while 6 is still under way. At a gap the reader
-takes a transaction id of its own: whoever was given a lower position had an older one before. Once all of these
-have ended, whatever is missing was never written. Up to that mark gaps are passed; above it the reader goes only
-as far as the positions are dense. (A snapshot's xmax will not do: a transaction above it may be under way.)
+Positions are given out before they commit, so a reader may see 7 while 6 is still under way. At a gap the
+reader takes a transaction id of its own: whoever was given a lower position had an older one before. Once all
+of these have ended, what is missing was never written. Up to that mark gaps are passed; above it the reader
+goes only as far as the positions are dense. (The snapshot's xmax will not do: one above it may be under way.)
 """
 
 from __future__ import annotations

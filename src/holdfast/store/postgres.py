@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import asyncpg
 
+from holdfast.kernel.errors import HoldfastError
+from holdfast.kernel.refused import StoreLostError
 from holdfast.store.postgres_dialect import PostgresDialect
 from holdfast.store.script import Many, Query, Script
 from holdfast.store.sql_store import SqlStore
@@ -17,9 +19,10 @@ from holdfast.store.statements import numbered
 T = TypeVar("T")
 Connection = asyncpg.Connection
 MIGRATION_LOCK = 0x686F6C64
+CONNECTION_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
-# Plans that do not depend on statistics: a table that was loaded a moment ago has none. A read may sort the few rows
-# that it has found; a write has nothing to sort.
+# Plans that do not depend on statistics: a table that was loaded a moment ago has none. A read may sort the
+# few rows that it has found; a write has nothing to sort.
 STEADY = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
@@ -51,14 +54,24 @@ class _Pool:
             while self._free and self._free[-1].is_closed():
                 self._free.pop()
             connection = self._free.pop() if self._free else await self._connect()
+            sound = False
             try:
                 yield connection
+                sound = True
+            except CONNECTION_ERRORS as error:
+                if _is_lost(error):
+                    raise StoreLostError(f"the connection to the database was lost: {error}") from error
+                sound = True
+                raise
+            except HoldfastError:
+                sound = True
+                raise
             finally:
-                if connection.is_closed() or connection.is_in_transaction():
-                    # Cut off in the middle: nobody knows what it was at.
-                    connection.terminate()
-                else:
+                # Cut off in the middle: nobody knows what it was at, and it may not look closed yet.
+                if sound and not connection.is_closed() and not connection.is_in_transaction():
                     self._free.append(connection)
+                else:
+                    connection.terminate()
 
     async def _connect(self) -> Connection:
         connection = await asyncpg.connect(self._dsn, server_settings=self._settings)
@@ -68,6 +81,14 @@ class _Pool:
     async def close(self) -> None:
         while self._free:
             await self._free.pop().close()
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether the connection is at fault, and not what was asked of it."""
+    if isinstance(error, asyncpg.PostgresError):
+        severity = getattr(error, "severity_en", None)
+        return isinstance(error, asyncpg.PostgresConnectionError) or severity in ("FATAL", "PANIC")
+    return not isinstance(error, ValueError)
 
 
 class PostgresDriver:

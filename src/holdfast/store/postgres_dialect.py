@@ -13,9 +13,18 @@ from holdfast.store.port import Lease, Signal
 from holdfast.store.script import Query, Script
 
 
-def _column(values: Sequence[Any]) -> Sequence[Any] | None:
-    """A column of nothing but nulls is sent as null: unnest pads it, and it costs nothing."""
-    return None if values.count(None) == len(values) else values
+ALIKE = frozenset(
+    "lifecycle task queue priority state ready max_tries lease_ms delay_ms event_type actor".split()
+)
+"""Columns of new jobs that are never null and mostly the same for all: the statement repeats their first value."""
+
+
+def _column(values: Sequence[Any], alike: bool = False) -> Sequence[Any] | None:
+    """A column of nothing but nulls is sent as null, one of equals as its first value: unnest pads the rest."""
+    first = values[0]
+    if first is None:
+        return None if values.count(None) == len(values) else values
+    return values[:1] if alike and values.count(first) == len(values) else values
 
 
 def _path(path: tuple[Transition, ...]) -> dict[str, Any]:
@@ -46,7 +55,10 @@ class PostgresDialect:
         return (*signal, ttl_ms, self.now())
 
     def create(self, jobs: Sequence[NewJob]) -> Script[None]:
-        columns = [_column(values) for values in zip(*jobs, strict=True)]
+        columns = [
+            _column(values, name in ALIKE)
+            for name, values in zip(NewJob._fields, zip(*jobs, strict=True), strict=True)
+        ]
         yield Query("submit", {"now_ms": self.now(), **dict(zip(NewJob._fields, columns, strict=True))})
 
     def hold_keys(
@@ -92,7 +104,14 @@ class PostgresDialect:
         return [Job._make(row) for row in rows]
 
     def take_over(
-        self, row: Transition, effect: Effect, lifecycle: str, queues: Sequence[str], budget: int, limit: int, owner: str
+        self,
+        row: Transition,
+        effect: Effect,
+        lifecycle: str,
+        queues: Sequence[str],
+        budget: int,
+        limit: int,
+        owner: str,
     ) -> Script[list[Job]]:
         rows = yield Query(
             "take_over",

@@ -16,7 +16,7 @@ PAYLOADS = "payloads"
 
 
 def pack_ranges(positions: Iterable[int]) -> str:
-    """Positions as JSON: the first, how many follow each other, how many are passed over, how many follow, …"""
+    """Positions as JSON: the first, how many follow each other, how many are passed over, how many follow…"""
     numbers: list[int] = []
     last = 0
     for pos in sorted(positions):

@@ -104,6 +104,10 @@ class SqlReads:
     async def seal_headers(self, after: int = 0, limit: int = 5000) -> list[SealRow]:
         return [SealRow._make(row) for row in await self._rows("seal_headers", after=after, limit=limit)]
 
+    async def last_pos(self) -> int:
+        [(pos,)] = await self._rows("last_pos")
+        return int(pos)
+
     async def unsealed(self, after: int) -> int:
         [(count,)] = await self._rows("unsealed", after=after)
         return int(count)

@@ -161,6 +161,10 @@ class Reads(Protocol):
 
     async def last_seal(self) -> SealRow | None: ...
 
+    async def last_pos(self) -> int:
+        """The highest position of the log; 0 when it is empty."""
+        ...
+
     async def unsealed(self, after: int) -> int:
         """How many events stand behind a position."""
         ...

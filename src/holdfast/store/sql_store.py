@@ -15,6 +15,7 @@ from holdfast.kernel.policy import Lost
 from holdfast.store.applying import apply, once, pack_applied, unpack_applied
 from holdfast.store.claiming import Lanes
 from holdfast.store.dialect import Dialect, Lane
+from holdfast.store.door import Door
 from holdfast.store.feed import FeedReader
 from holdfast.store.migrate import migrate
 from holdfast.store.partitions import wanted, week_of
@@ -56,6 +57,7 @@ class SqlStore:
         self.tables: dict[str, Lifecycle] = dict(BUILT_IN)
         self.reads = SqlReads(driver, self.tables)
         self._lanes = Lanes()
+        self._door = Door(self.tables)
 
     async def migrate(self) -> list[str]:
         return await migrate(self.driver)
@@ -72,6 +74,7 @@ class SqlStore:
 
     async def register(self, lifecycle: Lifecycle) -> None:
         self.tables[lifecycle.name] = lifecycle
+        self._door = Door(self.tables)
         definition = json.dumps(lifecycle.to_dict(), sort_keys=True)
         params = {"name": lifecycle.name, "definition": definition, "at_ms": await self.now_ms()}
         await self.driver.write(_one(Query("register_lifecycle", params)), single=True)
@@ -79,7 +82,7 @@ class SqlStore:
     async def submit(self, specs: Sequence[Spec], *, op_id: str | None = None) -> list[Submitted]:
         if not specs:
             return []
-        script = submit(self.dialect, self.tables, specs)
+        script = submit(self.dialect, self._door, specs)
         if op_id is not None:
             script = once(self.dialect, op_id, script, list, lambda rows: [Submitted(*row) for row in rows])
         single = op_id is None and all(spec.key is None for spec in specs)

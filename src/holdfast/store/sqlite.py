@@ -10,7 +10,8 @@ import heapq
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,14 +86,8 @@ class _Thread:
         """Run a script to its end: a write in a transaction that was meant as one from its start."""
         if not self._writes:
             return _steps(connection, script)
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            result = _steps(connection, script)
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-        return result
+        with _transaction(connection):
+            return _steps(connection, script)
 
     def _loop(self) -> None:
         while True:
@@ -111,6 +106,19 @@ class _Thread:
             self._closing = True
             self._ready.notify()
         self._thread.join()
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # Out of room or of luck, SQLite has rolled back already: a second time would hide what happened.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _steps(connection: sqlite3.Connection, script: Script[T]) -> T:
@@ -159,17 +167,12 @@ class SqliteDriver:
     async def run_ddl(self, text: str, name: str) -> bool:
         def work(connection: sqlite3.Connection) -> bool:
             done = named("sqlite", "migration_done").text
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with _transaction(connection):
                 taken = connection.execute("SELECT 1 FROM holdfast_migration WHERE name = ?", (name,)).fetchone()
                 if not taken:
                     for statement in text.split(";\n"):
                         connection.execute(statement)
                     connection.execute(done, {"name": name})
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
             return not taken
 
         return await self._writer.call(work)

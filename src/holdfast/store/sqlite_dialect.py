@@ -13,6 +13,9 @@ from holdfast.store.dialect import Floor, Lane, NewJob
 from holdfast.store.port import Lease, Signal
 from holdfast.store.script import Many, Query, Script
 
+NOTHING = (None, None, None)
+"""A move that says nothing of its own: no cause, no payload, no outcome."""
+
 
 class SqliteDialect:
     name = "sqlite"
@@ -78,12 +81,18 @@ class SqliteDialect:
                 "owner": owner,
             },
         )
-        jobs = [Job._make(row) for row in rows]
-        yield Many("log_events", list(_claim_events(jobs, path, owner)))
-        return jobs
+        yield _log_path(rows, path, owner, None)
+        return [Job._make(row[1:]) for row in rows]
 
     def take_over(
-        self, row: Transition, effect: Effect, lifecycle: str, queues: Sequence[str], budget: int, limit: int, owner: str
+        self,
+        row: Transition,
+        effect: Effect,
+        lifecycle: str,
+        queues: Sequence[str],
+        budget: int,
+        limit: int,
+        owner: str,
     ) -> Script[list[Job]]:
         rows = yield Query(
             "take_over",
@@ -102,9 +111,8 @@ class SqliteDialect:
                 "owner": owner,
             },
         )
-        jobs = [Job._make(row) for row in rows]
-        yield Many("log_events", list(_claim_events(jobs, (row,), owner, "lease_expired")))
-        return jobs
+        yield _log_path(rows, (row,), owner, "lease_expired")
+        return [Job._make(row[1:]) for row in rows]
 
     def apply(self, change: Change, effect: Effect) -> Script[dict[str, int]]:
         moves = [(m.job_id, m.attempt, m.delay_ms, m.outcome) for m in change.moves]
@@ -130,9 +138,11 @@ class SqliteDialect:
                 "moves": json.dumps(moves),
             },
         )
-        if rows:
+        if all(move[3:7] == change.moves[0][3:4] + NOTHING for move in change.moves):
+            yield _log_path(rows, change.path, change.actor, change.moves[0].reason)
+        elif rows:
             yield Many("log_events", list(_change_events(change, effect, rows)))
-        return {row[0]: row[1] for row in rows}
+        return {row[1]: row[2] for row in rows}
 
     def renew(self, owner: str, leases: Sequence[Lease], beat: bool, ttl_ms: int) -> Script[set[str]]:
         now = self._clock()
@@ -166,27 +176,22 @@ def _first_event(job: NewJob, now: int) -> tuple[Any, ...]:
     )
 
 
-def _claim_events(
-    jobs: Sequence[Job], path: tuple[Transition, ...], owner: str, reason: str | None = None
-) -> Iterable[tuple[Any, ...]]:
-    steps = len(path)
-    for n, row in enumerate(path, 1):
-        event, source, target = row.event, row.source.value, row.target.value
-        for job in jobs:
-            yield (
-                job.id,
-                job.version - steps + n,
-                event,
-                source,
-                target,
-                job.changed_at_ms,
-                owner,
-                job.attempt,
-                reason,
-                None,
-                None,
-                None,
-            )
+def _log_path(rows: Sequence[Any], path: tuple[Transition, ...], actor: str, reason: str | None) -> Query:
+    """Events that say no more than their path does: written by one statement from the rows that were moved."""
+    steps = [
+        (row.event, row.source, row.target, sum(later.opens_attempt for later in path[n:]))
+        for n, row in enumerate(path, 1)
+    ]
+    return Query(
+        "log_path",
+        {
+            "rows": json.dumps([row[0] for row in rows]),
+            "path": json.dumps(steps),
+            "steps": len(path),
+            "actor": actor,
+            "reason": reason,
+        },
+    )
 
 
 def _change_events(change: Change, effect: Effect, rows: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
@@ -196,7 +201,7 @@ def _change_events(change: Change, effect: Effect, rows: Sequence[Any]) -> Itera
         event, source, target = step.event, step.source.value, step.target.value
         opens_later = sum(later.opens_attempt for later in change.path[n:])
         last = n == steps
-        for job_id, version, attempt, changed_at_ms in rows:
+        for _, job_id, version, attempt, changed_at_ms in rows:
             move = moves[job_id]
             yield (
                 job_id,

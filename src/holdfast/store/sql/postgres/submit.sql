@@ -1,4 +1,5 @@
--- Create jobs and their first events from columns. An all-null column comes as null: unnest pads it.
+-- Create jobs and their first events from columns. An all-null column comes as null, a column of equals as one
+-- value: unnest pads both, and what can never be null takes the first.
 -- The clock asks for the transaction's id first: a feed reader relies on it being older than the event's position.
 WITH clock AS MATERIALIZED (
     SELECT
@@ -6,7 +7,21 @@ WITH clock AS MATERIALIZED (
         pg_current_xact_id() AS xid
 ),
 spec AS MATERIALIZED (
-    SELECT s.*
+    SELECT
+        id,
+        coalesce(lifecycle, (:lifecycle::text[])[1]) AS lifecycle,
+        coalesce(task, (:task::text[])[1]) AS task,
+        coalesce(queue, (:queue::text[])[1]) AS queue,
+        coalesce(priority, (:priority::integer[])[1]) AS priority,
+        coalesce(state, (:state::text[])[1]) AS state,
+        coalesce(ready, (:ready::boolean[])[1]) AS ready,
+        coalesce(max_tries, (:max_tries::integer[])[1]) AS max_tries,
+        coalesce(lease_ms, (:lease_ms::integer[])[1]) AS lease_ms,
+        coalesce(delay_ms, (:delay_ms::bigint[])[1]) AS delay_ms,
+        coalesce(event_type, (:event_type::text[])[1]) AS event_type,
+        coalesce(actor, (:actor::text[])[1]) AS actor,
+        due_at_ms, expire_after_ms, keep_until_ms, key_scope, key, correlation_id, trace_id, parent_id, tags,
+        options, payload, reason, cause, event_payload, digest
     FROM unnest(
         :id::uuid[], :lifecycle::text[], :task::text[], :queue::text[], :priority::integer[], :state::text[],
         :ready::boolean[], :max_tries::integer[], :lease_ms::integer[], :delay_ms::bigint[], :due_at_ms::bigint[],

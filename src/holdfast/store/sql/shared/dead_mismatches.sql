@@ -1,4 +1,4 @@
--- Dead-lettered jobs without a dead letter, and dead letters without such a job.
+-- Jobs that are dead_lettered without a dead letter, and dead letters without such a job.
 SELECT id, 'dead_lettered without a dead letter' AS problem
 FROM holdfast_job
 WHERE state = 'dead_lettered' AND NOT EXISTS (SELECT 1 FROM holdfast_dead AS d WHERE d.job_id = holdfast_job.id)

@@ -34,4 +34,4 @@ WHERE holdfast_job.id = m.job_id
     AND +state = :source
     AND +lifecycle = :lifecycle
     AND (:owner IS NULL OR (lease_owner = :owner AND lease_until_ms > :now_ms))
-RETURNING id, version, attempt, changed_at_ms
+RETURNING rowid, id, version, attempt, changed_at_ms
