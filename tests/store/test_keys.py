@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.kernel.lifecycle import Command
+from holdfast.kernel.move import move
 from holdfast.kernel.policy import DAY_MS, HOUR_MS
 from holdfast.kernel.refused import DuplicateKeyError
 from holdfast.store.port import Submitted
@@ -204,3 +205,19 @@ async def test_nothing_brings_a_sandbox_job_back(store: SqlStore, clock: Clock) 
         assert table.commands("cleaned") == ()
         assert job.attempt == 1
     assert await store.claim(["default"], 10, "w") == []
+
+
+@pytest.mark.rule("W12")
+async def test_a_resumed_job_takes_its_key_again_unless_another_has_it(store: SqlStore, clock: Clock) -> None:
+    table = store.tables["workflow"]
+    job = await bring(store, clock, table, "cancelled", key="k")
+    other = await again(store, "workflow")
+    refused = await store.apply(move(table, [job], Command.RESUME, actor="me"))
+    assert [(refusal.job_id, refusal.why) for refusal in refused.refused] == [(job.id, "key")]
+    assert (await fetch(store, job.id)).state == "cancelled"
+
+    await store.apply(move(table, [await fetch(store, other.job_id)], Command.CANCEL, actor="me"))
+    resumed = await store.apply(move(table, [job], Command.RESUME, actor="me"))
+    assert list(resumed.versions) == [job.id]
+    assert await store.reads.key_holder("task", "k") == job.id
+    await assert_all_clean(store)

@@ -16,11 +16,11 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.job import Spec
 from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.store.dialect import NewJob
+from holdfast.store.door import Door
 from holdfast.store.port import Feed
 from holdfast.store.postgres_dialect import PostgresDialect
 from holdfast.store.sql_store import SqlStore
 from holdfast.store.statements import numbered
-from holdfast.store.door import Door
 from tests.services.postgres import Server
 from tests.store_load.conftest import migrated, postgres_site, sqlite_site
 from tests.store_load.hands import success

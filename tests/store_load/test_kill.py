@@ -83,6 +83,7 @@ async def _drain(site: Site, hands: Crew, store: SqlStore) -> None:
         open_jobs = sum(n for (_, state), n in counts.items() if state in ("queued", "assigned", "running"))
         if not open_jobs:
             break
+        assert [line for hand in hands.hands[-WORKERS:] for line in hand.said("error")] == []
         assert time.monotonic() < deadline, f"still open: {counts}"
         await asyncio.sleep(0.1)
     for hand in hands.hands:

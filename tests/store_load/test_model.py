@@ -148,18 +148,7 @@ class Machine(RuleBasedStateMachine):
     @rule(which=pick, command=st.sampled_from(PEOPLE_DO))
     def person(self, which: int, command: str) -> None:
         job = self.seen[-1 - which % len(self.seen)]
-        if command in ("resume", "resume_waiting") and self._key_is_gone(job.id):
-            return
         self._apply(job, command, "person", fenced=False)
-
-    def _key_is_gone(self, job_id: str) -> bool:
-        """A job whose key went to another one must not come back beside it."""
-        names = [name for name, holder in self.model.holders.items() if holder != job_id]
-        return self._key_of(job_id) in names
-
-    def _key_of(self, job_id: str) -> tuple[str, str] | None:
-        job = next(job for job in self.seen if job.id == job_id)
-        return ("task", job.key) if job.key else None
 
     def _apply(
         self,
@@ -181,13 +170,22 @@ class Machine(RuleBasedStateMachine):
         said = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
         moves = [Move(job.id, job.attempt, delay_ms, payload=said, outcome=outcome)]
         applied = self.done(self.store.apply([Change(table, path, actor, moves, owner)]))
-        why = self.model.refuses(job.id, job.attempt, job.state, owner)
+        why = self._key_is_gone(job, command) or self.model.refuses(job.id, job.attempt, job.state, owner)
         if why is None:
             self.model.move(job.id, command, actor, delay_ms=delay_ms, outcome=outcome)
             assert applied == ({job.id: self.model.jobs[job.id]["version"]}, [])
         else:
             assert applied.versions == {}
             assert [(no.job_id, no.why) for no in applied.refused] == [(job.id, why)]
+
+    def _key_is_gone(self, job: Job, command: str) -> str | None:
+        """A job that comes back to life takes its key again, unless another one lives under it."""
+        if not job.key or not command.startswith("resume"):
+            return None
+        if self.model.holder_of("task", job.key) not in (None, job.id):
+            return "key"
+        self.model.holders["task", job.key] = job.id
+        return None
 
     @precondition(lambda self: self.seen)
     @rule(which=pick, stranger=st.sampled_from((False, False, True)))
@@ -261,6 +259,12 @@ class Machine(RuleBasedStateMachine):
             assert {job.id for job in jobs} == set(self.model.jobs)
             for job in jobs:
                 self._same(job)
+
+    @invariant()
+    def keys_are_held_as_in_the_model(self) -> None:
+        for (scope, key), job_id in self.model.holders.items():
+            if self.model.holder_of(scope, key):
+                assert self.done(self.store.reads.key_holder(scope, key)) == job_id
 
     def _same(self, job: Job) -> None:
         wanted = self.model.jobs[job.id]

@@ -23,7 +23,12 @@ def apply(dialect: Dialect, changes: Sequence[Change]) -> Script[Applied]:
             continue
         # One order for all writers: two changes that share jobs cannot wait for each other.
         change.moves.sort(key=itemgetter(0))
-        moved = yield from dialect.apply(change, effect_of(change.lifecycle, change.path))
+        effect = effect_of(change.lifecycle, change.path)
+        if effect.reopens:
+            change = yield from _with_keys(dialect, change, refused)
+            if not change.moves:
+                continue
+        moved = yield from dialect.apply(change, effect)
         versions.update(moved)
         if len(moved) < len(change.moves):
             refused += yield from _why(dialect, change, moved)
@@ -31,6 +36,20 @@ def apply(dialect: Dialect, changes: Sequence[Change]) -> Script[Applied]:
         if dead:
             yield Many("bury", dead)
     return Applied(versions, refused)
+
+
+def _with_keys(dialect: Dialect, change: Change, refused: list[Refusal]) -> Script[Change]:
+    """A job that comes back to life takes its key again; one whose key another job has by now stays where it is."""
+    ids = dialect.array([move.job_id for move in change.moves])
+    rows = yield Query("keys_of", {"ids": ids})
+    if not rows:
+        return change
+    policies = change.lifecycle.policies
+    wanted = sorted((scope, key, job_id) for job_id, scope, key in rows)
+    held = yield from dialect.hold_keys(wanted, policies.key_hold.value, policies.key_window_ms)
+    gone = {job_id for scope, key, job_id in wanted if held[scope, key] != job_id}
+    refused += [Refusal(job_id, "key") for job_id in sorted(gone)]
+    return change._replace(moves=[move for move in change.moves if move.job_id not in gone])
 
 
 def _why(dialect: Dialect, change: Change, moved: dict[str, int]) -> Script[list[Refusal]]:

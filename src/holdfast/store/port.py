@@ -27,7 +27,8 @@ class Refusal(NamedTuple):
     """Why one move of a change had no effect.
 
     `why` is one of: missing (no such job), stale (the attempt is over), state (the job is not where the path
-    begins), owner (another owner has it), lease (the owner's lease has run out).
+    begins), owner (another owner has it), lease (the owner's lease has run out), key (it would come back to life,
+    and another job has its key).
     """
 
     job_id: str

@@ -13,10 +13,9 @@ from holdfast.store.port import Lease, Signal
 from holdfast.store.script import Query, Script
 
 
-ALIKE = frozenset(
-    "lifecycle task queue priority state ready max_tries lease_ms delay_ms event_type actor".split()
-)
-"""Columns of new jobs that are never null and mostly the same for all: the statement repeats their first value."""
+ALIKE = {"lifecycle", "task", "queue", "priority", "state", "ready", "max_tries", "lease_ms", "delay_ms"}
+ALIKE |= {"event_type", "actor"}
+"""Columns of new jobs that are never null and mostly equal: the statement repeats their first value."""
 
 
 def _column(values: Sequence[Any], alike: bool = False) -> Sequence[Any] | None:
@@ -134,8 +133,8 @@ class PostgresDialect:
         return [Job._make(row) for row in rows]
 
     def apply(self, change: Change, effect: Effect) -> Script[dict[str, int]]:
-        ids, attempts, delays, reasons, causes, payloads, outcomes, _ = zip(*change.moves, strict=True)
-        outcomes = _column(outcomes)
+        ids, attempts, delays, reasons, causes, payloads, said, _ = zip(*change.moves, strict=True)
+        outcomes = _column(said)
         later = [sum(row.opens_attempt for row in change.path[i + 1 :]) for i in range(effect.steps)]
         rows = yield Query(
             "apply",

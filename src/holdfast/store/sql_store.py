@@ -12,6 +12,7 @@ from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.move import Change, effect_of
 from holdfast.kernel.policy import Lost
+from holdfast.kernel.state import OVER
 from holdfast.store.applying import apply, once, pack_applied, unpack_applied
 from holdfast.store.claiming import Lanes
 from holdfast.store.dialect import Dialect, Lane
@@ -33,7 +34,8 @@ SIGNAL_TTL_MS = 86_400_000
 class Driver(Protocol):
     """Runs scripts. A write is one transaction; so is a read, on a connection of its own."""
 
-    dialect: Dialect
+    @property
+    def dialect(self) -> Dialect: ...
 
     async def write(self, script: Script[T], *, single: bool = False, urgent: bool = False) -> T:
         """Run a script as one transaction. `single` promises that it yields one statement; `urgent` goes first."""
@@ -149,7 +151,8 @@ class SqlStore:
             script = once(self.dialect, op_id, script, pack_applied, unpack_applied)
             return await self.driver.write(script)
         # A refused move needs no transaction with the rest of its change: the look that says why only reads.
-        single = len(changes) == 1 and not any(move.dead for move in changes[0].moves)
+        single = len(changes) == 1 and changes[0].path[0].source.rank < OVER
+        single = single and not any(move.dead for move in changes[0].moves)
         return await self.driver.write(script, single=single)
 
     async def renew(self, owner: str, leases: Sequence[Lease], *, beat: bool = True) -> list[str]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from holdfast.kernel.refused import StoreError
 from holdfast.store.script import Many, Query, Script
@@ -22,6 +22,9 @@ from holdfast.store.sqlite_dialect import SqliteDialect
 from holdfast.store.statements import named, numbered
 
 T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+GROUP = 64
+"""As many writes as this share a commit."""
 BUSY_TIMEOUT_MS = 60_000
 OLDEST = (3, 38, 0)
 """The first version with everything that the statements use (`->>`, RETURNING, UPDATE FROM, STRICT)."""
@@ -31,11 +34,40 @@ def system_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+class _Item(Generic[T]):
+    """Work for a connection, and who waits for it."""
+
+    __slots__ = ("error", "future", "result", "work")
+
+    def __init__(self, work: Work[T], future: asyncio.Future[T]) -> None:
+        self.work = work
+        self.future = future
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+    def run(self, connection: sqlite3.Connection) -> None:
+        try:
+            self.result = self.work(connection)
+        except BaseException as error:
+            self.error = error
+
+    def answer(self) -> None:
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(cast(T, self.result))
+
+
 class _Thread:
-    """One connection in one thread: runs scripts in order of urgency, then of arrival."""
+    """One connection in one thread: runs work in order of urgency, then of arrival.
+
+    Writes that wait together are committed together, each under a savepoint of its own.
+    """
 
     def __init__(self, path: Path, name: str, *, writes: bool, synchronous: str) -> None:
-        self._work: list[tuple[int, int, Callable[[], None]]] = []
+        self._work: list[tuple[int, int, _Item[Any]]] = []
         self._ready = threading.Condition()
         self._count = 0
         self._closing = False
@@ -47,27 +79,17 @@ class _Thread:
         self._thread.start()
 
     async def run(self, script: Script[T], *, urgent: bool = False) -> T:
-        return await self.call(lambda connection: self._play(connection, script), urgent=urgent)
+        return await self.call(lambda connection: _steps(connection, script), urgent=urgent)
 
-    async def call(self, work: Callable[[sqlite3.Connection], T], *, urgent: bool = False) -> T:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-
-        def job() -> None:
-            try:
-                result = work(self._open())
-            except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-                loop.call_soon_threadsafe(_fail, future, error)
-            else:
-                loop.call_soon_threadsafe(_succeed, future, result)
-
+    async def call(self, work: Work[T], *, urgent: bool = False) -> T:
+        item = _Item(work, asyncio.get_running_loop().create_future())
         with self._ready:
             if self._closing:
                 raise StoreError("the store is closed")
             self._count += 1
-            heapq.heappush(self._work, (0 if urgent else 1, self._count, job))
+            heapq.heappush(self._work, (0 if urgent else 1, self._count, item))
             self._ready.notify()
-        return await future
+        return await item.future
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -82,30 +104,54 @@ class _Thread:
             self._connection = connection
         return self._connection
 
-    def _play(self, connection: sqlite3.Connection, script: Script[T]) -> T:
-        """Run a script to its end: a write in a transaction that was meant as one from its start."""
-        if not self._writes:
-            return _steps(connection, script)
-        with _transaction(connection):
-            return _steps(connection, script)
-
     def _loop(self) -> None:
-        while True:
-            with self._ready:
-                while not self._work and not self._closing:
-                    self._ready.wait()
-                if not self._work:
-                    break
-                _, _, job = heapq.heappop(self._work)
-            job()
+        while items := self._next():
+            try:
+                connection = self._open()
+                if self._writes:
+                    _write(connection, items)
+                else:
+                    items[0].run(connection)
+            except BaseException as error:
+                for item in items:
+                    item.error = item.error or error
+            for item in items:
+                item.future.get_loop().call_soon_threadsafe(item.answer)
         if self._connection is not None:
             self._connection.close()
+
+    def _next(self) -> list[_Item[Any]]:
+        """What to do now: all writes that wait, or one read; nothing when the thread is to end."""
+        with self._ready:
+            while not self._work and not self._closing:
+                self._ready.wait()
+            count = min(len(self._work), GROUP if self._writes else 1)
+            return [heapq.heappop(self._work)[2] for _ in range(count)]
 
     def close(self) -> None:
         with self._ready:
             self._closing = True
             self._ready.notify()
         self._thread.join()
+
+
+def _write(connection: sqlite3.Connection, items: list[_Item[Any]]) -> None:
+    """One transaction for all; what fails takes back its own part and nothing else."""
+    with _transaction(connection):
+        if len(items) == 1:
+            items[0].run(connection)
+            if items[0].error is not None:
+                raise items[0].error
+            return
+        for item in items:
+            connection.execute("SAVEPOINT item")
+            item.run(connection)
+            if item.error is not None:
+                if not connection.in_transaction:
+                    # Out of room or of luck, SQLite has rolled back everything: nobody's part stands.
+                    raise item.error
+                connection.execute("ROLLBACK TO item")
+            connection.execute("RELEASE item")
 
 
 @contextmanager
@@ -136,16 +182,6 @@ def _steps(connection: sqlite3.Connection, script: Script[T]) -> T:
                 answer = []
 
 
-def _succeed(future: asyncio.Future[T], result: T) -> None:
-    if not future.done():
-        future.set_result(result)
-
-
-def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
-    if not future.done():
-        future.set_exception(error)
-
-
 class SqliteDriver:
     def __init__(self, path: Path, clock: Callable[[], int] | None, synchronous: str) -> None:
         if sqlite3.sqlite_version_info < OLDEST:
@@ -167,12 +203,11 @@ class SqliteDriver:
     async def run_ddl(self, text: str, name: str) -> bool:
         def work(connection: sqlite3.Connection) -> bool:
             done = named("sqlite", "migration_done").text
-            with _transaction(connection):
-                taken = connection.execute("SELECT 1 FROM holdfast_migration WHERE name = ?", (name,)).fetchone()
-                if not taken:
-                    for statement in text.split(";\n"):
-                        connection.execute(statement)
-                    connection.execute(done, {"name": name})
+            taken = connection.execute("SELECT 1 FROM holdfast_migration WHERE name = ?", (name,)).fetchone()
+            if not taken:
+                for statement in text.split(";\n"):
+                    connection.execute(statement)
+                connection.execute(done, {"name": name})
             return not taken
 
         return await self._writer.call(work)

@@ -38,8 +38,17 @@ class SqliteDialect:
 
     def create(self, jobs: Sequence[NewJob]) -> Script[None]:
         now = self._clock()
-        yield Many("submit_jobs", [_job_row(job, now) for job in jobs])
-        yield Many("log_events", [_first_event(job, now) for job in jobs])
+        groups: dict[tuple[Any, ...], list[NewJob]] = {}
+        for job in jobs:
+            groups.setdefault(job[1:20] + job[21:26], []).append(job)
+        for alike in groups.values():
+            yield Query("submit", _shared(alike[0], now) | {"jobs": json.dumps([(j.id, j.payload) for j in alike])})
+            first = alike[0]
+            said = (first.event_type, first.state, now, first.actor)
+            if first[23:26] == NOTHING:
+                yield Many("log_submitted", [(job.id, *said, job.digest) for job in alike])
+            else:
+                yield Many("log_events", [_first_event(job, now) for job in alike])
 
     def hold_keys(
         self, keys: Sequence[tuple[str, str, str]], hold: str, window_ms: int | None
@@ -138,7 +147,8 @@ class SqliteDialect:
                 "moves": json.dumps(moves),
             },
         )
-        if all(move[3:7] == change.moves[0][3:4] + NOTHING for move in change.moves):
+        alike = (change.moves[0].reason, *NOTHING)
+        if effect.steps <= 2 and all(move[3:7] == alike for move in change.moves):
             yield _log_path(rows, change.path, change.actor, change.moves[0].reason)
         elif rows:
             yield Many("log_events", list(_change_events(change, effect, rows)))
@@ -153,10 +163,13 @@ class SqliteDialect:
         return {row[0] for row in rows}
 
 
-def _job_row(job: NewJob, now: int) -> tuple[Any, ...]:
-    due = now + job.delay_ms if job.due_at_ms is None else job.due_at_ms
-    expires = None if job.expire_after_ms is None else now + job.expire_after_ms
-    return (*job[:6], job.max_tries, job.ready, due, job.lease_ms, now, expires, *job[12:21])
+def _shared(job: NewJob, now: int) -> dict[str, Any]:
+    """The columns that jobs submitted alike have in common."""
+    shared = job._asdict()
+    shared["now_ms"] = now
+    shared["due_at_ms"] = now + job.delay_ms if job.due_at_ms is None else job.due_at_ms
+    shared["expires_at_ms"] = None if job.expire_after_ms is None else now + job.expire_after_ms
+    return shared
 
 
 def _first_event(job: NewJob, now: int) -> tuple[Any, ...]:
@@ -178,18 +191,21 @@ def _first_event(job: NewJob, now: int) -> tuple[Any, ...]:
 
 def _log_path(rows: Sequence[Any], path: tuple[Transition, ...], actor: str, reason: str | None) -> Query:
     """Events that say no more than their path does: written by one statement from the rows that were moved."""
-    steps = [
-        (row.event, row.source, row.target, sum(later.opens_attempt for later in path[n:]))
-        for n, row in enumerate(path, 1)
-    ]
+    first, last = path[0], path[-1]
     return Query(
         "log_path",
         {
             "rows": json.dumps([row[0] for row in rows]),
-            "path": json.dumps(steps),
             "steps": len(path),
             "actor": actor,
             "reason": reason,
+            "first_type": first.event,
+            "first_from": first.source.value,
+            "first_to": first.target.value,
+            "opens_later": int(len(path) > 1 and last.opens_attempt),
+            "last_type": last.event,
+            "last_from": last.source.value,
+            "last_to": last.target.value,
         },
     )
 

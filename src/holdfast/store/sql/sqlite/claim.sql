@@ -10,8 +10,8 @@ SET
     changed_at_ms = max(changed_at_ms, :now_ms),
     started_at_ms = CASE WHEN :starts THEN max(changed_at_ms, :now_ms) ELSE started_at_ms END,
     expires_at_ms = coalesce(max(changed_at_ms, :now_ms) + :stale_after_ms, expires_at_ms)
-WHERE id IN (
-    SELECT id
+WHERE rowid IN (
+    SELECT rowid
     FROM holdfast_job INDEXED BY holdfast_job_ready
     WHERE ready
         AND queue = :queue AND lifecycle = :lifecycle AND state = :source AND priority = :priority
