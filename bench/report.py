@@ -39,9 +39,7 @@ def show(series: Series, console: Console) -> None:
 
 
 def _against_others(series: Series, ground: tuple[str, str]) -> Table:
-    title = (
-        f"{' '.join(ground)}: medians; CPU per job, client + server; ratios Holdfast / other in each round"
-    )
+    title = f"{' '.join(ground)}: medians; CPU per job, client + server; ratios Holdfast / other in each round"
     table = Table(title=title, title_justify="left")
     for column in ("scenario", "phase"):
         table.add_column(column)

@@ -76,6 +76,4 @@ def speed_ratio(ours: Sequence[Reading], other: Sequence[Reading]) -> float:
 
 def cpu_ratio(ours: Sequence[Reading], other: Sequence[Reading]) -> float:
     """How much CPU time a job of ours takes, client and server, the other's being 1."""
-    return median(
-        (a.client_us + a.server_us) / (b.client_us + b.server_us) for a, b in zip(ours, other, strict=True)
-    )
+    return median((a.client_us + a.server_us) / (b.client_us + b.server_us) for a, b in zip(ours, other, strict=True))

@@ -36,9 +36,7 @@ def measure(
     started_s = time.monotonic()
 
     def say(what: str) -> None:
-        console.print(
-            f"[dim]{time.monotonic() - started_s:5.0f} s[/] {what}", highlight=False, soft_wrap=True
-        )
+        console.print(f"[dim]{time.monotonic() - started_s:5.0f} s[/] {what}", highlight=False, soft_wrap=True)
 
     async def on(ground: Ground) -> Series:
         return await run(ground, CONTENDERS[ground.store], scenarios, rounds=rounds, limit_s=limit_s, say=say)

@@ -39,9 +39,7 @@ async def trial(ground: Ground, entry: Entry, scenario: Scenario, limit_s: float
         return readings
 
 
-async def _steps(
-    ground: Ground, site: Site, entry: Entry, scenario: Scenario, limit_s: float
-) -> dict[str, Reading]:
+async def _steps(ground: Ground, site: Site, entry: Entry, scenario: Scenario, limit_s: float) -> dict[str, Reading]:
     async with _opened(entry(site, result=scenario.result)) as opened:
         contender = cast(Stepwise, opened)
         filled = await _load(ground, contender, scenario.queued - scenario.jobs, LOAD_BATCH, limit_s)

@@ -42,14 +42,10 @@ def rules_of(item: pytest.Item) -> set[str]:
     named: set[str] = set()
     for mark in item.iter_markers("rule"):
         if mark.kwargs or not mark.args or not all(isinstance(number, str) for number in mark.args):
-            raise pytest.Collector.CollectError(
-                f'{item.nodeid}: write @pytest.mark.rule("D07") or ("D07", "D08")'
-            )
+            raise pytest.Collector.CollectError(f'{item.nodeid}: write @pytest.mark.rule("D07") or ("D07", "D08")')
         named.update(mark.args)
     if unknown := sorted(named - known_rules()):
-        raise pytest.Collector.CollectError(
-            f"{item.nodeid}: no such rule in tests/rules.toml: {', '.join(unknown)}"
-        )
+        raise pytest.Collector.CollectError(f"{item.nodeid}: no such rule in tests/rules.toml: {', '.join(unknown)}")
     return named
 
 

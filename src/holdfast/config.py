@@ -56,18 +56,14 @@ def _from_file(file: Path, names: list[str]) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{file} cannot be read: {error}", remedy="make it a readable UTF-8 file"
-        ) from error
+        raise ConfigError(f"{file} cannot be read: {error}", remedy="make it a readable UTF-8 file") from error
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file} is not TOML: {error}", remedy='write lines such as db = "…"') from error
     for name in values:
         if name not in names:
-            raise ConfigError(
-                f"{file} has an unknown key {name!r}", field=name, remedy=f"known: {', '.join(names)}"
-            )
+            raise ConfigError(f"{file} has an unknown key {name!r}", field=name, remedy=f"known: {', '.join(names)}")
     return values
 
 

@@ -24,9 +24,7 @@ TINY = [
 
 
 def run_tiny(ground: Ground, rounds: int) -> Series:
-    return asyncio.run(
-        run(ground, CONTENDERS[ground.store], TINY, rounds=rounds, limit_s=60, say=lambda text: None)
-    )
+    return asyncio.run(run(ground, CONTENDERS[ground.store], TINY, rounds=rounds, limit_s=60, say=lambda text: None))
 
 
 @pytest.fixture(scope="module")

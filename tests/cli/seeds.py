@@ -90,9 +90,7 @@ async def _seed(url: str) -> None:
     try:
         await store.migrate()
         await store.register(REVIEW)
-        await store.submit(
-            [spec._replace(id=job_id(name)) for name, spec in zip(CANONICAL, SPECS, strict=True)]
-        )
+        await store.submit([spec._replace(id=job_id(name)) for name, spec in zip(CANONICAL, SPECS, strict=True)])
         for queue in ("run", "end", "again"):
             await store.claim([queue], 1, "worker-1")
         progress = {"done": 30, "total": 120, "counters": {"pages": 4}}
@@ -112,7 +110,5 @@ async def _end(store: SqlStore, name: str, outcome: Outcome) -> None:
     job = await store.reads.get(job_id(name))
     assert job is not None
     settled = settle(BUILT_IN[job.lifecycle], job, outcome)
-    applied = await store.apply(
-        [Change(BUILT_IN[job.lifecycle], settled.path, "worker-1", [settled.move], "worker-1")]
-    )
+    applied = await store.apply([Change(BUILT_IN[job.lifecycle], settled.path, "worker-1", [settled.move], "worker-1")])
     assert not applied.refused

@@ -8,9 +8,7 @@ import pytest
 from holdfast.config import DEFAULT_DB, FILE, ConfigError, Settings, load, sqlite_path, without_password
 from tests.cli.conftest import Cli
 
-IN_FILE, IN_ENVIRONMENT, IN_ARGUMENTS = (
-    f"sqlite:///{name}.db" for name in ("file", "environment", "arguments")
-)
+IN_FILE, IN_ENVIRONMENT, IN_ARGUMENTS = (f"sqlite:///{name}.db" for name in ("file", "environment", "arguments"))
 
 
 def test_file_then_environment_then_arguments(tmp_path: Path) -> None:
@@ -23,9 +21,7 @@ def test_file_then_environment_then_arguments(tmp_path: Path) -> None:
     assert db() == IN_FILE
     assert db(environment="") == IN_FILE
     assert db(environment=IN_ENVIRONMENT) == IN_ENVIRONMENT
-    assert (
-        db(arguments=IN_ARGUMENTS) == db(arguments=IN_ARGUMENTS, environment=IN_ENVIRONMENT) == IN_ARGUMENTS
-    )
+    assert db(arguments=IN_ARGUMENTS) == db(arguments=IN_ARGUMENTS, environment=IN_ENVIRONMENT) == IN_ARGUMENTS
 
 
 def test_settings_do_not_change() -> None:
@@ -34,9 +30,7 @@ def test_settings_do_not_change() -> None:
         settings.db = "other.db"  # type: ignore[misc] # that is the point
 
 
-@pytest.mark.parametrize(
-    "url", ["", "sqlite:///", "sqlite://a.db", "sqlite:a.db", "mysql://host/db", "http://x"]
-)
+@pytest.mark.parametrize("url", ["", "sqlite:///", "sqlite://a.db", "sqlite:a.db", "mysql://host/db", "http://x"])
 def test_an_address_that_no_store_has(url: str) -> None:
     with pytest.raises(ConfigError, match="postgresql://") as caught:
         Settings(url)

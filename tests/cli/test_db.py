@@ -55,10 +55,7 @@ def test_the_default_database_is_made_by_migrate_alone(cli: Cli, tmp_path: Path)
 def test_a_database_that_is_not_there_is_not_made(cli: Cli, tmp_path: Path, words: list[str]) -> None:
     answer = cli(*words, "--db", "sqlite:///sub/none.db")
     assert (answer.code, answer.out) == (6, "")
-    assert (
-        answer.err
-        == "holdfast: there is no database at sub/none.db; to make one, run `holdfast db migrate`\n"
-    )
+    assert answer.err == "holdfast: there is no database at sub/none.db; to make one, run `holdfast db migrate`\n"
     assert list(tmp_path.iterdir()) == []
 
 

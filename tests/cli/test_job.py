@@ -177,8 +177,7 @@ def test_an_ended_job_shows_how_it_ended(cli: Cli, shared_db: str) -> None:
     }
     # Brackets are text here, not markup of the terminal.
     assert (
-        "network_error (transient): no [route] to host"
-        in cli("job", "show", job_id("retrying"), "--db", shared_db).out
+        "network_error (transient): no [route] to host" in cli("job", "show", job_id("retrying"), "--db", shared_db).out
     )
 
 
@@ -226,9 +225,7 @@ def test_a_missing_job_is_not_found(cli: Cli, sqlite_db: str, command: str, miss
 
 
 def test_an_id_may_be_typed_in_capitals(cli: Cli, sqlite_db: str) -> None:
-    assert cli("job", "show", job_id("done").upper(), "-o", "ids", "--db", sqlite_db).out.strip() == job_id(
-        "done"
-    )
+    assert cli("job", "show", job_id("done").upper(), "-o", "ids", "--db", sqlite_db).out.strip() == job_id("done")
 
 
 def test_no_jobs_is_no_error(cli: Cli, empty_db: str) -> None:

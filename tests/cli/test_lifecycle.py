@@ -67,9 +67,7 @@ def test_the_states_and_ways_of_sandbox(cli: Cli) -> None:
     ends = ["completed", "failed", "timed_out", "cancelled"]
     assert labels(cli, "sandbox") == ["pending", "starting", "running", *ends, "cleaning", "cleaned"]
     rows = cli("lifecycle", "show", "sandbox", "--json").json["transitions"]
-    ways = {(row["source"], row["target"]) for row in rows if not row["opens_attempt"]} - {
-        ("pending", "pending")
-    }
+    ways = {(row["source"], row["target"]) for row in rows if not row["opens_attempt"]} - {("pending", "pending")}
     assert ways == {
         ("pending", "starting"),
         ("starting", "running"),
@@ -95,9 +93,7 @@ def test_the_table_shows_every_state_row_and_policy(cli: Cli, name: str) -> None
     lines = cli("lifecycle", "show", name).out.splitlines()
     table = BUILT_IN[name]
     for state in table.states:
-        assert any(
-            re.match(rf"{state} +{state.canonical.value} +{state.canonical.rank}\b", line) for line in lines
-        )
+        assert any(re.match(rf"{state} +{state.canonical.value} +{state.canonical.rank}\b", line) for line in lines)
     for row in table.transitions:
         source, target = table.state(row.source), table.state(row.target)
         ends = [rf"{state}( \({state.canonical.value}\))?" for state in (source, target)]
@@ -132,17 +128,13 @@ def test_a_list_of_what_there_is(cli: Cli, sqlite_db: str) -> None:
     names = cli("lifecycle", "list", "-o", "ids", "--db", sqlite_db).out.split()
     assert names == [*BUILT_IN, "review"]
     assert "registered" in cli("lifecycle", "list", "--db", sqlite_db).out
-    assert (
-        cli("lifecycle", "show", "review", "--json", "--db", sqlite_db).json["states"][0]["label"] == "open"
-    )
+    assert cli("lifecycle", "show", "review", "--json", "--db", sqlite_db).json["states"][0]["label"] == "open"
 
 
 def test_an_unknown_lifecycle_is_not_found(cli: Cli) -> None:
     answer = cli("lifecycle", "show", "shop")
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err == (
-        "holdfast: no lifecycle 'shop'; there are: crawl, durable, pipeline, workflow, sandbox\n"
-    )
+    assert answer.err == ("holdfast: no lifecycle 'shop'; there are: crawl, durable, pipeline, workflow, sandbox\n")
 
 
 TABLE = """
@@ -183,9 +175,7 @@ def test_a_bad_table_is_shown_with_its_counterexample(cli: Cli) -> None:
     assert told.json["path"] == ["running --lose--> queued (job_lost)"]
 
 
-@pytest.mark.parametrize(
-    ("where", "code"), [("nowhere_at_all:X", 3), ("no_colon", 2), (":X", 2), ("json:", 2)]
-)
+@pytest.mark.parametrize(("where", "code"), [("nowhere_at_all:X", 3), ("no_colon", 2), (":X", 2), ("json:", 2)])
 def test_what_cannot_be_checked(cli: Cli, where: str, code: int) -> None:
     answer = cli("lifecycle", "check", where)
     assert (answer.code, answer.out) == (code, "")
@@ -217,9 +207,7 @@ def test_the_page_tells_every_row_and_diagram() -> None:
     for table in BUILT_IN.values():
         section = page.split(f"\n## {table.name}\n")[1].split("\n## ")[0]
         assert diagram(table) in section
-        assert all(
-            f"| {row.command} |" in section and f"| {row.event} |" in section for row in table.transitions
-        )
+        assert all(f"| {row.command} |" in section and f"| {row.event} |" in section for row in table.transitions)
 
 
 def test_ids_and_lines(cli: Cli) -> None:

@@ -55,9 +55,7 @@ def test_the_version_loads_nothing_heavy(tmp_path: Path) -> None:
         "heavy = {'cyclopts', 'rich', 'asyncio', 'sqlite3', 'asyncpg', 'attrs'} & sys.modules.keys();"
         "sys.exit(', '.join(heavy) or 0)"
     )
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", code], check=False, cwd=tmp_path, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], check=False, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -125,9 +123,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [str(PROGRAM), "lifecycle", "show", "workflow", "--json"]
-    done = subprocess.run(
-        command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60
-    )
+    done = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
 

@@ -53,8 +53,7 @@ def test_bad_marks_fail_collection(tmp_path: Path, workers: list[str]) -> None:
     for number, mark in enumerate(BAD_MARKS):
         file = tmp_path / f"test_marked_{number}.py"
         file.write_text(
-            f"import pytest\n@pytest.mark.rule({mark})\n"
-            "@pytest.mark.parametrize('n', [1, 2])\ndef test_it(n): pass\n"
+            f"import pytest\n@pytest.mark.rule({mark})\n@pytest.mark.parametrize('n', [1, 2])\ndef test_it(n): pass\n"
         )
     result = run_pytest(tmp_path, *workers)
     assert result.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)

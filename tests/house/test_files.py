@@ -30,9 +30,7 @@ def test_no_source_file_is_long() -> None:
 
 
 def test_no_file_names_a_package_index() -> None:
-    assert [
-        str(path.relative_to(ROOT)) for path in tracked_files() if INDEX_HOST.search(path.read_bytes())
-    ] == []
+    assert [str(path.relative_to(ROOT)) for path in tracked_files() if INDEX_HOST.search(path.read_bytes())] == []
 
 
 def test_every_sql_file_says_its_purpose() -> None:

@@ -77,8 +77,6 @@ def test_the_check_sees(source: str) -> None:
     assert impurities(source, ["holdfast", "kernel"]) != []
 
 
-@pytest.mark.parametrize(
-    "source", ["from . import job", "from .job import Job", "from collections.abc import Mapping"]
-)
+@pytest.mark.parametrize("source", ["from . import job", "from .job import Job", "from collections.abc import Mapping"])
 def test_the_check_allows(source: str) -> None:
     assert impurities(source, ["holdfast", "kernel"]) == []

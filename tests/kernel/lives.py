@@ -56,7 +56,7 @@ def lived(table: Lifecycle, *commands: str, **columns: Any) -> tuple[Job, list[E
             more["payload"] = json.dumps({"delay_ms": 500})
         events.append(event(seq, row.event, row.source.value, state, attempt, **more))
     told = replay(table, events)
-    names = set(told.__dataclass_fields__) - {"outcome_digest"}
+    names = set(told.__dataclass_fields__) - {"outcome_digest", "ended_for_ms"}
     job = job._replace(**{name: getattr(told, name) for name in names})
     leased = state in LEASED
     return (

@@ -75,9 +75,7 @@ def test_anti_bot_signals_are_their_own_class_and_retried(code: str) -> None:
         ("E_GPU_OOM", ErrorClass.TRANSIENT, None),
     ],
 )
-def test_each_public_code_has_one_class_and_its_cause(
-    code: str, expected: ErrorClass, cause: str | None
-) -> None:
+def test_each_public_code_has_one_class_and_its_cause(code: str, expected: ErrorClass, cause: str | None) -> None:
     assert PUBLIC_CODES[code] == (expected, cause)
     assert BUILT_IN.classify(code) is expected
     assert cause is None or BUILT_IN.classify(cause) is expected
@@ -95,9 +93,7 @@ def test_an_undeclared_code_has_no_class() -> None:
 
 
 def test_a_users_own_codes_stand_beside_the_built_in_ones() -> None:
-    classifier = Classifier(
-        {"disk_full": "transient", "bad_invoice": ErrorClass.VALIDATION, "captcha": "anti_bot"}
-    )
+    classifier = Classifier({"disk_full": "transient", "bad_invoice": ErrorClass.VALIDATION, "captcha": "anti_bot"})
     assert classifier.classify("disk_full") is ErrorClass.TRANSIENT
     assert classifier.classify("bad_invoice") is ErrorClass.VALIDATION
     assert classifier.classify("rate_limited") is ErrorClass.TRANSIENT
@@ -146,9 +142,7 @@ def test_a_contradiction_is_never_silent(
         (errors.LeaseConflictError, ErrorClass.LEASE_CONFLICT, False),
     ],
 )
-def test_the_four_public_error_classes(
-    kind: type[errors.TaskError], expected: ErrorClass, retried: bool
-) -> None:
+def test_the_four_public_error_classes(kind: type[errors.TaskError], expected: ErrorClass, retried: bool) -> None:
     assert error_class_of(kind("boom"), BUILT_IN) is expected
     assert retryable(expected) is retried
 
@@ -160,9 +154,7 @@ def test_an_explicit_class_wins_over_the_code() -> None:
 
 def test_a_code_decides_where_no_class_is_given() -> None:
     assert error_class_of(errors.TaskError("x", code="E_URL_BAD"), BUILT_IN) is ErrorClass.PERMANENT
-    assert (
-        error_class_of(errors.TaskError("x", code="mine"), Classifier({"mine": "validation"})) == "validation"
-    )
+    assert error_class_of(errors.TaskError("x", code="mine"), Classifier({"mine": "validation"})) == "validation"
 
 
 class Foreign(Exception):

@@ -134,8 +134,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
         ("submit", str(CLAIM), "lease expires", "stuck"),
     ),
     "lost lease stuck in one of two": (
-        states(S.ASSIGNED)
-        | rows(Transition(S.QUEUED, "claim", S.ASSIGNED, "job_claimed"), START, without=(CLAIM,)),
+        states(S.ASSIGNED) | rows(Transition(S.QUEUED, "claim", S.ASSIGNED, "job_claimed"), START, without=(CLAIM,)),
         "lost-lease-stuck",
         ("submit", "queued --claim--> assigned (job_claimed)", "lease expires", "stuck"),
     ),
@@ -209,9 +208,7 @@ def test_policies_that_the_table_cannot_keep_are_refused(case: str) -> None:
 
 def test_a_resume_that_the_policies_forbid_is_refused() -> None:
     assert refused(**rows(RESUME)).rule == "terminal-left"
-    assert Lifecycle(**(SOUND | rows(RESUME) | {"policies": Policies(resumable=True)})).find(
-        "cancelled", "resume"
-    )
+    assert Lifecycle(**(SOUND | rows(RESUME) | {"policies": Policies(resumable=True)})).find("cancelled", "resume")
 
 
 def test_a_table_that_is_read_back_is_checked_again() -> None:

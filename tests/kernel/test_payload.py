@@ -147,9 +147,7 @@ def test_subclasses_of_json_types_pass(value: object, text: str) -> None:
     assert encode(value) == text
 
 
-@pytest.mark.parametrize(
-    "text", ["\\u0000", "\\\\u0000", "a\\u0000b", "\x01\x1f\x7f", "\ufffd\ufffe\U0010ffff"]
-)
+@pytest.mark.parametrize("text", ["\\u0000", "\\\\u0000", "a\\u0000b", "\x01\x1f\x7f", "\ufffd\ufffe\U0010ffff"])
 def test_text_that_only_looks_bad_passes(text: str) -> None:
     assert decode(encode({text: text})) == {text: text}
 
@@ -233,9 +231,7 @@ def test_a_container_that_fails_when_it_is_read_is_a_payload_error() -> None:
     assert decode(sanitise(value)) == {"a": "…[1 nested]"}
 
 
-@pytest.mark.parametrize(
-    "text", ["NaN", "[Infinity]", '{"a":-Infinity}', "1e999", "", "{", "'a'", "[" * 200_000]
-)
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a":-Infinity}', "1e999", "", "{", "'a'", "[" * 200_000])
 def test_decode_refuses_what_is_no_json(text: str) -> None:
     with pytest.raises(PayloadError, match=r"^text is not readable as JSON"):
         decode(text)

@@ -62,9 +62,7 @@ def test_every_figure_is_configurable() -> None:
 
 
 @pytest.mark.rule("W10")
-@pytest.mark.parametrize(
-    ("backoff", "expected"), [(True, [5_000, 10_000, 20_000]), (False, [5_000, 5_000, 5_000])]
-)
+@pytest.mark.parametrize(("backoff", "expected"), [(True, [5_000, 10_000, 20_000]), (False, [5_000, 5_000, 5_000])])
 def test_workflow_retry_limit_three_delay_five(backoff: bool, expected: list[int]) -> None:
     policy = workflow(retry_limit=3, retry_delay_ms=5_000, backoff=backoff)
     assert delays(policy) == expected
@@ -87,9 +85,7 @@ def test_jitter_only_shortens_and_only_by_its_share(policy: RetryPolicy, tries: 
     full_ms = delay_ms(policy, tries, 0.0)
     delayed_ms = delay_ms(policy, tries, chance)
     assert full_ms * (1.0 - policy.jitter) - 1 <= delayed_ms <= full_ms
-    assert (
-        0 <= delayed_ms <= min(LONGEST_DELAY_MS, LONGEST_DELAY_MS if policy.cap_ms is None else policy.cap_ms)
-    )
+    assert 0 <= delayed_ms <= min(LONGEST_DELAY_MS, LONGEST_DELAY_MS if policy.cap_ms is None else policy.cap_ms)
 
 
 @given(policies, tries_used)
@@ -152,17 +148,13 @@ def test_a_wrong_value_names_the_field(field: str, value: object) -> None:
         RetryPolicy(**data)
 
 
-@pytest.mark.parametrize(
-    ("field", "arguments"), [("retry_limit", (-1, 5, True)), ("retry_delay_ms", (1, -5, True))]
-)
+@pytest.mark.parametrize(("field", "arguments"), [("retry_limit", (-1, 5, True)), ("retry_delay_ms", (1, -5, True))])
 def test_a_wrong_workflow_policy_names_the_field(field: str, arguments: tuple[int, int, bool]) -> None:
     with pytest.raises(ValueError, match=field):
         workflow(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("tries", "chance", "field"), [(0, 0.0, "tries"), (1, 1.0, "chance"), (1, -0.1, "chance")]
-)
+@pytest.mark.parametrize(("tries", "chance", "field"), [(0, 0.0, "tries"), (1, 1.0, "chance"), (1, -0.1, "chance")])
 def test_delay_refuses_impossible_arguments(tries: int, chance: float, field: str) -> None:
     with pytest.raises(ValueError, match=field):
         delay_ms(CRAWL, tries, chance)

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from holdfast.kernel.classify import PERMANENT_CODES, PUBLIC_CODES, TRANSIENT_CODES, Classifier, retryable
+from holdfast.kernel.errors import NotAllowedError
 from holdfast.kernel.job import DLQ_REASONS, DLQ_STAGES, Failure, Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.lifecycles import BUILT_IN, CRAWL, DURABLE, PIPELINE, SANDBOX, WORKFLOW
 from holdfast.kernel.move import move
 from holdfast.kernel.outcome import Cancelled, Done, Fail, Outcome, Partial, Retry, Skip, TimedOut
 from holdfast.kernel.policy import Exhausted
-from holdfast.kernel.refused import NotAllowedError
 from holdfast.kernel.replay import replay
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.kernel.settle import STALE, dead_letter, expired, lost, settle

@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 
+from holdfast.kernel.errors import NotAllowedError
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.lifecycles import BUILT_IN, CRAWL, DURABLE, PIPELINE, SANDBOX, WORKFLOW
-from holdfast.kernel.refused import NotAllowedError
 from holdfast.kernel.state import Canonical, State
 
 # Of each table: its states as it spells them, the moves within an attempt, and those that open the next.
@@ -215,9 +215,7 @@ def test_what_a_worker_may_take() -> None:
     ],
     ids=lambda value: getattr(value, "name", None),
 )
-def test_a_state_is_found_by_its_label_and_by_its_canonical_name(
-    table: Lifecycle, name: str, found: list[str]
-) -> None:
+def test_a_state_is_found_by_its_label_and_by_its_canonical_name(table: Lifecycle, name: str, found: list[str]) -> None:
     assert list(table.parse(name)) == found
 
 

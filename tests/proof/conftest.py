@@ -103,9 +103,7 @@ def _restore(url: str) -> None:
         for table in TABLES:
             # Not TRUNCATE: that writes new files.
             connection.execute(f"DELETE FROM holdfast_{table}")
-            connection.execute(
-                f"INSERT INTO holdfast_{table} OVERRIDING SYSTEM VALUE SELECT * FROM kept.{table}"
-            )
+            connection.execute(f"INSERT INTO holdfast_{table} OVERRIDING SYSTEM VALUE SELECT * FROM kept.{table}")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

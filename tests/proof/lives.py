@@ -57,9 +57,7 @@ class Lives:
         applied = await self.store.apply([Change(table, path, owner or "engine", [one], owner)])
         assert applied.refused == []
 
-    async def do(
-        self, name: str, command: str, *, reason: str | None = None, cause: str | None = None
-    ) -> None:
+    async def do(self, name: str, command: str, *, reason: str | None = None, cause: str | None = None) -> None:
         """A command from outside: a person's or the engine's."""
         self.clock.pass_ms(10)
         job = await self.store.reads.get(self.ids[name])

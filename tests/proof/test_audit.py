@@ -16,9 +16,7 @@ DIGEST = hashlib.sha256(b"another").digest()
 
 def found(report: Report, job_id: str | None, invariant: str) -> list[str]:
     """What the report says about a job under one invariant."""
-    return [
-        f"{v.seq}: {v.message}" for v in report.violations if (v.job_id, v.invariant) == (job_id, invariant)
-    ]
+    return [f"{v.seq}: {v.message}" for v in report.violations if (v.job_id, v.invariant) == (job_id, invariant)]
 
 
 def another(value: Any) -> Any:
@@ -52,9 +50,9 @@ async def test_the_passes_in_their_own_processes_find_the_same(made: Made) -> No
 
 
 EVENT_COLUMNS = Event._fields[:15]
-MARKS = {
-    name: pytest.mark.rule("D27", "C16") for name in ("at_ms", "actor", "reason", "cause", "type", "payload")
-} | {"schema_version": pytest.mark.rule("D29", "C16")}
+MARKS = {name: pytest.mark.rule("D27", "C16") for name in ("at_ms", "actor", "reason", "cause", "type", "payload")} | {
+    "schema_version": pytest.mark.rule("D29", "C16")
+}
 
 
 @pytest.mark.parametrize("column", [pytest.param(name, marks=MARKS.get(name, ())) for name in EVENT_COLUMNS])

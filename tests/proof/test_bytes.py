@@ -55,9 +55,7 @@ def test_a_purged_payload_leaves_the_leaf_as_it_was(payload: str) -> None:
     assert leaf(event) == leaf(purged)
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 2**40), IDS, st.integers(1, 70_000), DIGEST), unique_by=lambda e: e[0])
-)
+@given(st.lists(st.tuples(st.integers(1, 2**40), IDS, st.integers(1, 70_000), DIGEST), unique_by=lambda e: e[0]))
 def test_a_manifest_gives_back_what_was_packed(rows: list[tuple[int, str, int, bytes]]) -> None:
     rows.sort()
     events = [bare(pos, job, seq) for pos, job, seq, _ in rows]

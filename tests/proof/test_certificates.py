@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.kernel.certificate import verify
-from holdfast.kernel.refused import NotFoundError
+from holdfast.kernel.errors import NotFoundError
 from holdfast.runtime.certificates import NotProvenError, prove
 from holdfast.runtime.sealer import Sealer
 from tests.proof.conftest import Made

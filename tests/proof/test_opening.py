@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.kernel.refused import StoreError
+from holdfast.kernel.errors import StoreError
 from holdfast.runtime.auditor import audit
 from holdfast.runtime.opening import open_store
 
@@ -29,9 +29,7 @@ async def test_postgres_is_opened(postgres_dsn: str) -> None:
         await store.close()
 
 
-@pytest.mark.parametrize(
-    "url", ["", "sqlite://", "sqlite:///", "mysql://u:secret@h/d", "sqlite:a.db", "http://x"]
-)
+@pytest.mark.parametrize("url", ["", "sqlite://", "sqlite:///", "mysql://u:secret@h/d", "sqlite:a.db", "http://x"])
 def test_any_other_address_is_refused(url: str) -> None:
     with pytest.raises(StoreError, match="is no address of a store; use sqlite:///") as refused:
         open_store(url)

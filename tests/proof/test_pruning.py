@@ -37,10 +37,7 @@ async def test_only_finished_and_sealed_jobs_are_pruned(made: Made) -> None:
     await made.lives.succeed("box2")
     await made.lives.do("box2", "clean")
     live = [made.ids[name] for name in ("delayed", "at_work", "handed_back", "third")]
-    assert (
-        await made.store.prune([unsealed, *live, cleaning, "no id", "00000000-0000-7000-8000-000000000000"])
-        is None
-    )
+    assert await made.store.prune([unsealed, *live, cleaning, "no id", "00000000-0000-7000-8000-000000000000"]) is None
     await Sealer(made.store).seal_all()
     record = await made.store.prune([unsealed, *live, cleaning])
     assert record is not None
@@ -149,9 +146,7 @@ async def test_a_record_cannot_be_made_up_for_a_job_removed_by_hand(made: Made) 
     made.sql("DELETE FROM holdfast_job WHERE id = ?", made.ids["second"])
     [(first, count)] = [(record.first_pos, record.events)]
     positions = [*range(first, first + count), *(event.pos for event in victim)]
-    forged = record._replace(
-        jobs=2, events=len(positions), last_pos=max(positions), ranges=pack_ranges(positions)
-    )
+    forged = record._replace(jobs=2, events=len(positions), last_pos=max(positions), ranges=pack_ranges(positions))
     digest = purge_digest(bytes(32), *forged[:-1])
     made.sql(
         "UPDATE holdfast_purge SET jobs = ?, events = ?, last_pos = ?, ranges = ?, digest = ?",
@@ -162,6 +157,4 @@ async def test_a_record_cannot_be_made_up_for_a_job_removed_by_hand(made: Made) 
         digest,
     )
     report = await made.audit()
-    assert "the purges that seal 4 knew of are not the recorded ones" in [
-        v.message for v in report.violations
-    ]
+    assert "the purges that seal 4 knew of are not the recorded ones" in [v.message for v in report.violations]

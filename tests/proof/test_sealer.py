@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from uuid_utils import uuid7
 
+from holdfast.kernel.errors import StoreError
 from holdfast.kernel.job import Spec
 from holdfast.kernel.merkle import Accumulator
-from holdfast.kernel.refused import StoreError
 from holdfast.kernel.seal import BATCH, NOTHING, header_leaf, unpack
 from holdfast.runtime.opening import open_store
 from holdfast.runtime.sealer import Sealer
@@ -103,9 +103,7 @@ async def test_sealers_that_race_seal_everything_once(url: str, store: SqlStore)
     assert sum(map(len, made)) <= len(seals)
 
 
-async def test_a_sealer_whose_write_failed_leaves_nothing_out(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_sealer_whose_write_failed_leaves_nothing_out(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     sealer = Sealer(store)
     await submit(store, 5)
     await sealer.seal_all()

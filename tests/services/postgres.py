@@ -127,9 +127,7 @@ class Server:
 
 
 @contextlib.contextmanager
-def running_postgres(
-    bin_dir: Path | None = None, settings: Mapping[str, str] | None = None
-) -> Iterator[Server]:
+def running_postgres(bin_dir: Path | None = None, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
     """A fresh cluster, trusted on 127.0.0.1, with fsync as PostgreSQL sets it: on."""
     user = NOBODY if os.geteuid() == 0 else None
     with scratch_directory(user) as scratch:
@@ -179,9 +177,7 @@ def _initdb(bin_dir: Path, data_dir: Path, user: int | None) -> None:
         raise ServiceFailed(f"initdb failed:\n{tail(log)}")
 
 
-def _start_on_free_port(
-    bin_dir: Path, data_dir: Path, settings: Mapping[str, str], user: int | None
-) -> Server:
+def _start_on_free_port(bin_dir: Path, data_dir: Path, settings: Mapping[str, str], user: int | None) -> Server:
     for attempt in range(1, PORT_ATTEMPTS + 1):
         server = Server(bin_dir, data_dir, free_port(), settings, user)
         try:

@@ -109,9 +109,7 @@ async def test_a_claim_assigns_and_a_start_runs(store: SqlStore, clock: Clock, l
 
 @pytest.mark.rule("D05", "D08")
 @pytest.mark.parametrize("lifecycle", BUILT_IN)
-async def test_a_claim_that_starts_writes_every_event_on_the_way(
-    store: SqlStore, clock: Clock, lifecycle: str
-) -> None:
+async def test_a_claim_that_starts_writes_every_event_on_the_way(store: SqlStore, clock: Clock, lifecycle: str) -> None:
     table = BUILT_IN[lifecycle]
     await submit(store, lifecycle)
     clock.advance(10)
@@ -209,9 +207,7 @@ async def test_a_lifecycle_that_is_unknown_here_is_left_alone(store: SqlStore, o
 
 
 @pytest.mark.parametrize("lifecycle", ["workflow", "sandbox"])
-async def test_what_waits_is_not_claimed_until_it_is_released(
-    store: SqlStore, clock: Clock, lifecycle: str
-) -> None:
+async def test_what_waits_is_not_claimed_until_it_is_released(store: SqlStore, clock: Clock, lifecycle: str) -> None:
     job = await submit(store, lifecycle, state="waiting")
     assert await claimed(store) == []
     clock.advance(60_000)

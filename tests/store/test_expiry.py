@@ -10,7 +10,7 @@ from holdfast.kernel import settle
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.lifecycles import DURABLE, PIPELINE, WORKFLOW
-from holdfast.kernel.move import Change
+from holdfast.kernel.move import Change, move
 from holdfast.kernel.policy import HOUR_MS
 from holdfast.store.sql_store import SqlStore
 from tests.store.scenes import (
@@ -29,8 +29,8 @@ from tests.store.scenes import (
 async def expire(store: SqlStore, table: Lifecycle) -> list[Job]:
     jobs = await store.expired(100)
     for job in jobs:
-        path, move = settle.expired(table, job)
-        assert (await store.apply([Change(table, path, "expirer", [move])])).refused == []
+        path, part = settle.expired(table, job)
+        assert (await store.apply([Change(table, path, "expirer", [part])])).refused == []
     return [await fetch(store, job.id) for job in jobs]
 
 
@@ -77,9 +77,7 @@ async def test_a_durable_job_may_have_an_expiry(store: SqlStore, clock: Clock) -
 
 @pytest.mark.rule("P10")
 @pytest.mark.parametrize("state", ["queued", "running"])
-async def test_a_pipeline_is_stale_two_hours_after_its_last_change(
-    store: SqlStore, clock: Clock, state: str
-) -> None:
+async def test_a_pipeline_is_stale_two_hours_after_its_last_change(store: SqlStore, clock: Clock, state: str) -> None:
     clock.advance(-HOUR_MS)
     job = await submit(store, "pipeline")
     if state == "running":
@@ -107,9 +105,7 @@ async def test_a_pipeline_that_is_taken_over_is_not_stale(store: SqlStore, clock
     assert [one.id for one in await store.expired(100)] == [job.id]
 
 
-async def test_the_longest_expired_come_first_and_no_more_than_asked_for(
-    store: SqlStore, clock: Clock
-) -> None:
+async def test_the_longest_expired_come_first_and_no_more_than_asked_for(store: SqlStore, clock: Clock) -> None:
     jobs = [await submit(store, "workflow", expire_after_ms=ms) for ms in (300, 100, 200)]
     clock.advance(1_000)
     assert [job.id for job in await store.expired(2)] == [jobs[1].id, jobs[2].id]
@@ -128,3 +124,18 @@ async def test_an_expiry_that_comes_second_changes_nothing(
     applied = await store.apply([Change(table, path, "expirer", [move])])
     assert [refusal.why for refusal in applied.refused] == ["state"]
     assert await fetch(store, late.id) == before
+
+
+@pytest.mark.rule("W12")
+async def test_the_time_that_a_job_lay_cancelled_does_not_count(store: SqlStore, clock: Clock) -> None:
+    job = await bring(store, clock, WORKFLOW, "cancelled", expire_after_ms=60_000)
+    assert job.expires_at_ms is not None
+    for _ in range(2):
+        clock.advance(HOUR_MS)
+        await store.apply(move(WORKFLOW, [job], Command.RESUME, actor="me"))
+        resumed = await fetch(store, job.id)
+        assert resumed.expires_at_ms == job.expires_at_ms + HOUR_MS
+        assert await store.expired(100) == []
+        await assert_clean(store, job.id)
+        await store.apply(move(WORKFLOW, [resumed], Command.CANCEL, actor="me"))
+        job = await fetch(store, job.id)

@@ -57,9 +57,7 @@ def judged(failure: Failure) -> Outcome:
 
 @pytest.mark.parametrize("ending", OUTCOMES)
 @pytest.mark.parametrize("lifecycle", BUILT_IN)
-async def test_every_outcome_in_every_lifecycle(
-    store: SqlStore, clock: Clock, lifecycle: str, ending: str
-) -> None:
+async def test_every_outcome_in_every_lifecycle(store: SqlStore, clock: Clock, lifecycle: str, ending: str) -> None:
     job = await bring(store, clock, BUILT_IN[lifecycle], "running")
     after = await end(store, job, OUTCOMES[ending])
     assert after.state == (EVERYWHERE | ENDS[lifecycle])[ending]
@@ -101,9 +99,7 @@ async def test_chance_shortens_a_delay(store: SqlStore, clock: Clock) -> None:
 
 
 @pytest.mark.rule("D11", "D12")
-@pytest.mark.parametrize(
-    ("policy", "state"), [(None, "failed"), ("fail", "failed"), ("dead_letter", "dead_lettered")]
-)
+@pytest.mark.parametrize(("policy", "state"), [(None, "failed"), ("fail", "failed"), ("dead_letter", "dead_lettered")])
 async def test_a_durable_job_backs_off_and_ends_as_its_type_says(
     store: SqlStore, clock: Clock, policy: str | None, state: str
 ) -> None:
@@ -117,9 +113,7 @@ async def test_a_durable_job_backs_off_and_ends_as_its_type_says(
 
 
 @pytest.mark.rule("D11")
-async def test_a_task_may_bring_its_own_policy_and_a_failure_its_own_delay(
-    store: SqlStore, clock: Clock
-) -> None:
+async def test_a_task_may_bring_its_own_policy_and_a_failure_its_own_delay(store: SqlStore, clock: Clock) -> None:
     job = await submit(store, max_tries=4)
     own = retry.RetryPolicy(max_tries=4, base_ms=10, factor=3, cap_ms=50)
     assert await tries(store, clock, job, Retry(FAILURE), retry=own) == [10, 30, 50]
@@ -181,9 +175,7 @@ async def test_code_message_and_context_are_kept(store: SqlStore, clock: Clock, 
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else value,
 )
-async def test_the_class_of_an_error_decides(
-    store: SqlStore, clock: Clock, error: Exception, state: str
-) -> None:
+async def test_the_class_of_an_error_decides(store: SqlStore, clock: Clock, error: Exception, state: str) -> None:
     job = await bring(store, clock, DURABLE, "running")
     error_class = error_class_of(error, Classifier())
     failure = Failure("code", error_class, str(error), {})

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import move
 from holdfast.kernel.policy import DAY_MS, HOUR_MS
-from holdfast.kernel.refused import DuplicateKeyError
 from holdfast.store.port import Submitted
 from holdfast.store.sql_store import SqlStore
 from tests.store.scenes import Clock, assert_all_clean, bring, everything, fetch, spec, submit, take
@@ -186,9 +186,7 @@ async def test_a_window_keeps_the_key_of_a_durable_job_that_is_over(store: SqlSt
     assert (await again(store, "durable", key_window_ms=HOUR_MS)).created
 
 
-async def test_a_window_never_frees_the_key_of_a_durable_job_that_lives(
-    store: SqlStore, clock: Clock
-) -> None:
+async def test_a_window_never_frees_the_key_of_a_durable_job_that_lives(store: SqlStore, clock: Clock) -> None:
     first = await submit(store, key="k")
     clock.advance(2 * HOUR_MS)
     assert await again(store, "durable", key_window_ms=HOUR_MS) == Submitted(first.id, False)

@@ -130,9 +130,7 @@ async def test_the_fence_without_the_lease_is_not_enough(
 
 @pytest.mark.rule("S10")
 @pytest.mark.parametrize("lifecycle", BUILT_IN)
-async def test_a_result_that_comes_after_the_cancel_is_refused(
-    store: SqlStore, clock: Clock, lifecycle: str
-) -> None:
+async def test_a_result_that_comes_after_the_cancel_is_refused(store: SqlStore, clock: Clock, lifecycle: str) -> None:
     table = BUILT_IN[lifecycle]
     job = await bring(store, clock, table, "running")
     assert (await apply_row(store, table, table.row("running", Command.CANCEL), job)).refused == []

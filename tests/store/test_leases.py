@@ -126,9 +126,7 @@ async def test_used_up_tries_dead_letter_it_with_all_that_is_known(store: SqlSto
 
 
 @pytest.mark.rule("D16")
-async def test_a_dead_letter_without_a_correlation_id_gets_the_jobs_own(
-    store: SqlStore, clock: Clock
-) -> None:
+async def test_a_dead_letter_without_a_correlation_id_gets_the_jobs_own(store: SqlStore, clock: Clock) -> None:
     job = await bring(store, clock, DURABLE, "dead_lettered")
     [dead] = await store.reads.dead()
     assert (dead.correlation_id, dead.reason_code) == (job.id, "timeout")
@@ -184,9 +182,7 @@ async def test_where_nothing_is_dead_lettered_a_crashing_job_fails(
 @pytest.mark.parametrize(
     ("table", "state"), [(PIPELINE, "running"), (SANDBOX, "assigned"), (SANDBOX, "running")], ids=name_of_row
 )
-async def test_a_job_is_taken_over_where_it_stands(
-    store: SqlStore, clock: Clock, table: Lifecycle, state: str
-) -> None:
+async def test_a_job_is_taken_over_where_it_stands(store: SqlStore, clock: Clock, table: Lifecycle, state: str) -> None:
     job = await bring(store, clock, table, state)
     clock.now_ms = lease_end(job) - 1
     assert await store.take_over(["default"], 10, RIVAL) == []
@@ -202,9 +198,7 @@ async def test_a_job_is_taken_over_where_it_stands(
 
 
 @pytest.mark.parametrize("table", [PIPELINE, SANDBOX], ids=name_of_row)
-async def test_what_crashes_too_often_is_not_taken_over_again(
-    store: SqlStore, clock: Clock, table: Lifecycle
-) -> None:
+async def test_what_crashes_too_often_is_not_taken_over_again(store: SqlStore, clock: Clock, table: Lifecycle) -> None:
     job = await bring(store, clock, table, "running")
     for _ in range(table.policies.crash_budget - 1):
         clock.advance(job.lease_ms)
@@ -219,9 +213,7 @@ async def test_what_crashes_too_often_is_not_taken_over_again(
 
 async def test_each_lifecycle_has_its_own_crash_budget(store: SqlStore, clock: Clock) -> None:
     data = PIPELINE.to_dict()
-    brittle = Lifecycle.from_dict(
-        data | {"name": "brittle", "policies": data["policies"] | {"crash_budget": 1}}
-    )
+    brittle = Lifecycle.from_dict(data | {"name": "brittle", "policies": data["policies"] | {"crash_budget": 1}})
     await store.register(brittle)
     patient = await bring(store, clock, PIPELINE, "running")
     fragile = await bring(store, clock, brittle, "running")
@@ -238,9 +230,7 @@ async def test_lost_jobs_come_oldest_first_and_no_more_than_asked_for(store: Sql
 
 
 @pytest.mark.parametrize("table", [PIPELINE, SANDBOX, DURABLE, CRAWL, WORKFLOW], ids=name_of_row)
-async def test_a_lease_that_is_let_go_is_over_at_once(
-    store: SqlStore, clock: Clock, table: Lifecycle
-) -> None:
+async def test_a_lease_that_is_let_go_is_over_at_once(store: SqlStore, clock: Clock, table: Lifecycle) -> None:
     job = await bring(store, clock, table, "running")
     await store.let_go(WORKER, [Lease(job.id, job.attempt)])
     assert (await fetch(store, job.id)).lease_until_ms == clock.now_ms
@@ -251,9 +241,7 @@ async def test_a_lease_that_is_let_go_is_over_at_once(
 
 
 @pytest.mark.parametrize("lifecycle", BUILT_IN)
-async def test_a_cancel_is_asked_for_where_the_worker_sees_it(
-    store: SqlStore, clock: Clock, lifecycle: str
-) -> None:
+async def test_a_cancel_is_asked_for_where_the_worker_sees_it(store: SqlStore, clock: Clock, lifecycle: str) -> None:
     job = await bring(store, clock, BUILT_IN[lifecycle], "running")
     lease = [Lease(job.id, job.attempt)]
     assert await store.request_cancel(lease, "soft") == [job.id]
@@ -267,9 +255,7 @@ async def test_a_cancel_is_asked_for_where_the_worker_sees_it(
     await assert_clean(store, job.id)
 
 
-async def test_a_request_to_cancel_follows_a_take_over_and_ends_with_the_attempt(
-    store: SqlStore, clock: Clock
-) -> None:
+async def test_a_request_to_cancel_follows_a_take_over_and_ends_with_the_attempt(store: SqlStore, clock: Clock) -> None:
     pipeline = await bring(store, clock, PIPELINE, "running")
     durable = await bring(store, clock, DURABLE, "running")
     await store.request_cancel([Lease(pipeline.id, 1), Lease(durable.id, 1)], "soft")

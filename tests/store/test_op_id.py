@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.move import Change, Move
-from holdfast.kernel.refused import DuplicateKeyError
+from holdfast.kernel.move import Change, Move, move
 from holdfast.store.port import Applied, Refusal, Submitted
 from holdfast.store.sql_store import SqlStore
 from tests.store.scenes import FAILURE, WORKER, Clock, assert_all_clean, bring, everything, spec, submit, take
@@ -55,9 +55,7 @@ async def test_a_refusal_is_repeated_too(store: SqlStore, clock: Clock) -> None:
     assert await store.apply([change], op_id="op-2") == Applied({job.id: 4}, [])
 
 
-async def test_without_an_op_id_a_repeat_is_refused_and_changes_nothing(
-    store: SqlStore, clock: Clock
-) -> None:
+async def test_without_an_op_id_a_repeat_is_refused_and_changes_nothing(store: SqlStore, clock: Clock) -> None:
     table = store.tables["durable"]
     job = await bring(store, clock, table, "running")
     change = Change(table, (table.row("running", Command.SUCCEED),), WORKER, [Move(job.id, 1)], WORKER)
@@ -88,3 +86,18 @@ async def test_a_request_that_failed_may_be_repeated(store: SqlStore, clock: Clo
         await store.submit(wanted, op_id="op")
     await take(store, clock, holder, table.row("queued", Command.CANCEL))
     assert await store.submit(wanted, op_id="op") == [Submitted(wanted[0].id, True)]
+
+
+@pytest.mark.rule("D21")
+async def test_a_repeated_claim_returns_the_claim_that_won(store: SqlStore, clock: Clock) -> None:
+    jobs = [await submit(store) for _ in range(3)]
+    first = await store.claim(["default"], 2, WORKER, op_id="claim-1")
+    assert [job.id for job in first] == [job.id for job in jobs[:2]]
+    before = await everything(store)
+    assert await store.claim(["default"], 2, WORKER, op_id="claim-1") == first
+    assert await everything(store) == before
+    [third] = await store.claim(["default"], 2, WORKER, op_id="claim-2")
+    assert third.id == jobs[2].id
+    table = store.tables["durable"]
+    await store.apply(move(table, [first[0]], Command.HAND_BACK, actor=WORKER, owner=WORKER))
+    assert await store.claim(["default"], 2, WORKER, op_id="claim-1") == first[1:]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.kernel.errors import StoreError
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.lifecycles import BUILT_IN, DURABLE, PIPELINE, WORKFLOW
 from holdfast.kernel.outcome import Done, Retry
-from holdfast.kernel.refused import StoreError
 from holdfast.store.reads import Filter
 from holdfast.store.sql_store import SqlStore
 from tests.store.scenes import (

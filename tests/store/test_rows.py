@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.kernel.errors import NotAllowedError
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition, Tries
 from holdfast.kernel.move import Change, Move
-from holdfast.kernel.refused import NotAllowedError
 from holdfast.kernel.state import LEASED, OVER, Canonical
 from holdfast.store.port import Applied, Refusal
 from holdfast.store.sql_store import SqlStore
@@ -103,9 +103,7 @@ async def test_a_path_of_rows_is_one_change_with_an_event_for_each(store: SqlSto
     job = await bring(store, clock, table, "assigned")
     path = (table.row("assigned", Command.START), table.row("running", Command.SUCCEED))
     move = Move(job.id, job.attempt, reason="quick", payload='{"n":1}', outcome='{"result":1}')
-    assert await store.apply([Change(table, path, "worker-1", [move], "worker-1")]) == Applied(
-        {job.id: 4}, []
-    )
+    assert await store.apply([Change(table, path, "worker-1", [move], "worker-1")]) == Applied({job.id: 4}, [])
     started, succeeded = (await store.reads.events(job.id))[2:]
     assert (started.seq, started.type, started.payload, started.digest) == (3, "job_started", None, None)
     assert (succeeded.seq, succeeded.type, succeeded.payload) == (4, "job_succeeded", '{"n":1}')

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.kernel.errors import NotAllowedError, NotFoundError
 from holdfast.kernel.event import SCHEMA_VERSION
 from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.policy import HOUR_MS
-from holdfast.kernel.refused import NotAllowedError, NotFoundError
 from holdfast.store.port import Submitted
 from holdfast.store.sql_store import SqlStore
 from tests.store.scenes import START_MS, Clock, assert_clean, everything, fetch, new_id, spec, submit

@@ -53,9 +53,7 @@ async def postgres_catalog(dsn: str) -> dict[str, list[tuple[Any, ...]]]:
 def sqlite_catalog(path: str) -> dict[str, list[tuple[Any, ...]]]:
     connection = sqlite3.connect(path)
     try:
-        master = connection.execute(
-            "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2"
-        ).fetchall()
+        master = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2").fetchall()
         found = {"master": [(*row[:3], _plain(row[3])) for row in master if row[2] != LIST]}
         for kind, name, *_ in found["master"]:
             if kind == "table":

@@ -44,9 +44,7 @@ class PostgresExplaining:
         if kind not in self._connections:
             chosen = STEADY_WRITES if kind == "write" else STEADY
             connection = await asyncpg.connect(self._dsn, server_settings=chosen)
-            await connection.set_type_codec(
-                "uuid", schema="pg_catalog", encoder=str, decoder=str, format="text"
-            )
+            await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
             self._connections[kind] = connection
         return self._connections[kind]
 

@@ -57,9 +57,7 @@ async def claimer(report: Report, site: Site, name: str, gate: str, batch: int) 
     await store.close()
 
 
-async def worker(
-    report: Report, site: Site, name: str, gate: str, batch: int, hold_ms: int, seed: int
-) -> None:
+async def worker(report: Report, site: Site, name: str, gate: str, batch: int, hold_ms: int, seed: int) -> None:
     """Claim in batches, hold a while, finish, for ever: there is only one way out."""
     chance = random.Random(seed)
     store = site.open()
@@ -137,6 +135,4 @@ async def locker(report: Report, site: Site, name: str, gate: str, hold_ms: int)
 
 
 Task = Callable[..., Coroutine[Any, Any, None]]
-TASKS: dict[str, Task] = {
-    task.__name__: task for task in (claimer, worker, holder, submitter, migrator, ddl, locker)
-}
+TASKS: dict[str, Task] = {task.__name__: task for task in (claimer, worker, holder, submitter, migrator, ddl, locker)}

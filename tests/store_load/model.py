@@ -117,9 +117,7 @@ class Model:
             return "lease"
         return None
 
-    def move(
-        self, job_id: str, command: str, actor: str, *, delay_ms: int = 0, outcome: str | None = None
-    ) -> None:
+    def move(self, job_id: str, command: str, actor: str, *, delay_ms: int = 0, outcome: str | None = None) -> None:
         job = self.jobs[job_id]
         source = job["state"]
         target, event, marks = TABLES[job["lifecycle"]][source, command]
@@ -150,11 +148,7 @@ class Model:
 
     def claimable(self, queues: list[str]) -> list[Row]:
         """What a claim may take now, in the order in which it must: by priority, then by time due."""
-        found = [
-            j
-            for j in self.jobs.values()
-            if j["ready"] and j["queue"] in queues and j["due_at_ms"] <= self.now
-        ]
+        found = [j for j in self.jobs.values() if j["ready"] and j["queue"] in queues and j["due_at_ms"] <= self.now]
         return sorted(found, key=lambda j: (-j["priority"], j["due_at_ms"], j["id"]))
 
     def lost(self) -> set[str]:

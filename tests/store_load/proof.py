@@ -39,11 +39,7 @@ async def prove(store: SqlStore) -> Proof:
         for event in batch:
             events[event.job_id].append(event)
     inspector = Inspector(await store.reads.lifecycles())
-    wrong = [
-        str(breach)
-        for job_id in {**jobs, **events}
-        for breach in inspector.job(jobs.get(job_id), events[job_id])
-    ]
+    wrong = [str(breach) for job_id in {**jobs, **events} for breach in inspector.job(jobs.get(job_id), events[job_id])]
     wrong += [f"I11 key {name} is held twice" for name in await store.reads.live_keys_twice()]
     wrong += [f"I13 {job_id}: {what}" for job_id, what in await store.reads.dead_mismatches()]
     count, first = await store.reads.totals()

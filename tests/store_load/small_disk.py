@@ -19,9 +19,7 @@ class SmallDisk(NamedTuple):
 def mounted(folder: Path, size_kb: int) -> Iterator[SmallDisk]:
     """Raises CalledProcessError where mounting is not allowed."""
     folder.mkdir()
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size_kb}k", "tmpfs", folder], check=True, capture_output=True
-    )
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size_kb}k", "tmpfs", folder], check=True, capture_output=True)
     try:
         yield SmallDisk(folder, lambda: _remount(folder, size_kb * 8))
     finally:

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
+from holdfast.kernel.errors import StoreLostError
 from holdfast.kernel.lifecycles import DURABLE
 from holdfast.kernel.move import move
-from holdfast.kernel.refused import StoreLostError
 from holdfast.store.sql_store import SqlStore
 from tests.services.postgres import Server, running_postgres
 from tests.services.proxy import Cut, Proxy, running_proxy
@@ -159,9 +159,7 @@ async def test_a_backend_that_dies_under_a_call(wide_postgres: Server) -> None:
     await transaction.start()
     await blocker.execute("SELECT 1 FROM holdfast_job FOR UPDATE")
     call = asyncio.create_task(store.apply(success([job], "one")))
-    waiting = (
-        "SELECT pid FROM pg_stat_activity WHERE application_name = 'holdfast' AND wait_event_type = 'Lock'"
-    )
+    waiting = "SELECT pid FROM pg_stat_activity WHERE application_name = 'holdfast' AND wait_event_type = 'Lock'"
     while not (pid := await admin.fetchval(waiting)):  # noqa: ASYNC110 -- only the server can tell
         await asyncio.sleep(0.01)
     await admin.execute("SELECT pg_terminate_backend($1)", pid)
@@ -228,8 +226,6 @@ async def test_restarts_under_load() -> None:
         await store.close()
     print(f"{RESTARTS} restarts, {len(answered)} jobs, slowest first answer after {slowest * 1000:.0f} ms")
     assert proof.wrong == []
-    assert set(proof.jobs) == answered, (
-        "a job that was answered is gone, or one appeared that nobody asked for"
-    )
+    assert set(proof.jobs) == answered, "a job that was answered is gone, or one appeared that nobody asked for"
     assert {proof.jobs[job_id].state for job_id in ended} == {"succeeded"}
     assert set(proof.states) <= {"succeeded", "queued", "running"}

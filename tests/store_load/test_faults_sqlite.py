@@ -59,9 +59,7 @@ async def _fill_up(store: SqlStore) -> tuple[set[str], sqlite3.Error]:
 
 
 @pytest.mark.parametrize("disk", [small_disk, limited])
-async def test_a_full_disk(
-    tmp_path: Path, disk: Callable[[Path, int], AbstractContextManager[SmallDisk]]
-) -> None:
+async def test_a_full_disk(tmp_path: Path, disk: Callable[[Path, int], AbstractContextManager[SmallDisk]]) -> None:
     with disk(tmp_path / "small", 3_000) as small:
         site = Site("sqlite", str(small.folder / "jobs.db"))
         store = site.open(synchronous="FULL")

@@ -159,9 +159,7 @@ def test_killed_between_claim_and_finish(site: Site, hands: Crew) -> None:
     assert len(second.wait_for("finished")[0]) == 5
     proof = asyncio.run(proof_of(site))
     assert proof.wrong == []
-    assert {(job.state, job.attempt, job.losses, job.tries) for job in proof.jobs.values()} == {
-        ("succeeded", 2, 1, 2)
-    }
+    assert {(job.state, job.attempt, job.losses, job.tries) for job in proof.jobs.values()} == {("succeeded", 2, 1, 2)}
     lost = proof.all_of("job_lease_expired")
     assert [(event.actor, event.reason) for event in lost] == [("reaper", "lease_expired")] * 5
 

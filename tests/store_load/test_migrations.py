@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from holdfast.kernel.refused import StoreError
+from holdfast.kernel.errors import StoreError
 from holdfast.store import migrate as migrating
 from holdfast.store.statements import migrations
 from tests.services.postgres import Server
@@ -127,9 +127,7 @@ SLOW = {
 
 
 @pytest.mark.slow
-def test_a_migrator_that_is_killed_leaves_nothing(
-    site: Site, hands: Crew, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_migrator_that_is_killed_leaves_nothing(site: Site, hands: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
     hand = hands.start("ddl", site, text=f"{GOOD}{SLOW[site.kind]};\n")
     hand.wait_for("ready")
     asyncio.run(asyncio.sleep(0.4))

@@ -14,10 +14,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from holdfast.kernel.errors import DuplicateKeyError, NotAllowedError
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.move import Change, Move, move
-from holdfast.kernel.refused import DuplicateKeyError, NotAllowedError
 from holdfast.kernel.settle import Settled, expired, lost
 from holdfast.store.port import Lease
 from tests.services.postgres import Server
@@ -140,9 +140,7 @@ class Machine(RuleBasedStateMachine):
     def worker(self, which: int, command: str, delay_ms: int, outcome: str | None, impostor: bool) -> None:
         job = self.seen[-1 - which % len(self.seen)]
         owner = job.lease_owner or "one"
-        self._apply(
-            job, command, "impostor" if impostor else owner, delay_ms=delay_ms, outcome=outcome, fenced=True
-        )
+        self._apply(job, command, "impostor" if impostor else owner, delay_ms=delay_ms, outcome=outcome, fenced=True)
 
     @precondition(lambda self: self.seen)
     @rule(which=pick, command=st.sampled_from(PEOPLE_DO))
@@ -194,11 +192,7 @@ class Machine(RuleBasedStateMachine):
         owner = "stranger" if stranger else job.lease_owner or "one"
         gone = self.done(self.store.renew(owner, [Lease(job.id, job.attempt)]))
         now: Row = self.model.jobs[job.id]
-        if (
-            now["attempt"] == job.attempt
-            and now["lease_owner"] == owner
-            and now["lease_until_ms"] > self.model.now
-        ):
+        if now["attempt"] == job.attempt and now["lease_owner"] == owner and now["lease_until_ms"] > self.model.now:
             now["lease_until_ms"] = self.model.now + now["lease_ms"]
             assert gone == []
         else:

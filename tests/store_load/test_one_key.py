@@ -33,9 +33,7 @@ def test_64_clients_one_job_per_key(site: Site, hands: Crew) -> None:
             if created:
                 makers[key].append(name)
     assert answers == CLIENTS * KEYS
-    assert {key for key, ids in holders.items() if len(ids) != 1} == set(), (
-        "two clients were told of two jobs"
-    )
+    assert {key for key, ids in holders.items() if len(ids) != 1} == set(), "two clients were told of two jobs"
     assert [key for key in range(KEYS) if len(makers[key]) != 1] == [], "created by nobody, or by several"
     assert len({maker for makers_of in makers.values() for maker in makers_of}) > 1, "this was no race"
 

@@ -48,9 +48,7 @@ LOAD_POSTGRES = LOAD.format(
     columns=COLUMNS, rows=ROWS, id="('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid"
 )
 # A tenth will do: its planner does not ask how many rows there are.
-LOAD_SQLITE = LOAD.format(
-    columns=COLUMNS, rows=ROWS // 10, id="'01900000-0000-7000-8000-' || printf('%012x', n)"
-)
+LOAD_SQLITE = LOAD.format(columns=COLUMNS, rows=ROWS // 10, id="'01900000-0000-7000-8000-' || printf('%012x', n)")
 LOG = """
     INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt)
     SELECT id, 1, 'job_submitted', state, created_at_ms, 'client', 1 FROM holdfast_job
@@ -217,9 +215,7 @@ async def test_sqlite(tmp_path: Path) -> None:
         }
         assert scans == {}, f"{stage}: whole tables are read"
         for plan in plans["claim"]:
-            assert (
-                "USING COVERING INDEX holdfast_job_ready" in plan or "USING INDEX holdfast_job_ready" in plan
-            ), plan
+            assert "USING COVERING INDEX holdfast_job_ready" in plan or "USING INDEX holdfast_job_ready" in plan, plan
             assert "TEMP B-TREE" not in plan, f"{stage}:\n{plan}"
         _served(stage, plans, "lost", "holdfast_job_lease")
         _served(stage, plans, "expired", "holdfast_job_expiry")

@@ -44,8 +44,7 @@ async def audit(*, here: Here) -> int:
 def _print(here: Here, report: Report) -> None:
     if report.violations:
         lines = [
-            [each.invariant, each.job_id or "the log", str(each.seq or ""), each.message]
-            for each in report.violations
+            [each.invariant, each.job_id or "the log", str(each.seq or ""), each.message] for each in report.violations
         ]
         shown = table(
             "invariant",

@@ -75,9 +75,7 @@ def _quick_check(path: Path) -> list[str]:
     try:
         connection.execute("PRAGMA busy_timeout = 10000")
         rows = [one_line(row[0]) for row in connection.execute("PRAGMA quick_check")]
-        [(pages,)], [(page_size,)] = (
-            connection.execute(f"PRAGMA {n}").fetchall() for n in ("page_count", "page_size")
-        )
+        [(pages,)], [(page_size,)] = (connection.execute(f"PRAGMA {n}").fetchall() for n in ("page_count", "page_size"))
     finally:
         connection.close()
     problems = [] if rows == ["ok"] else rows

@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from holdfast.config import ConfigError
-from holdfast.kernel.errors import HoldfastError
-from holdfast.kernel.refused import DuplicateKeyError, NotAllowedError, NotFoundError
+from holdfast.kernel.errors import DuplicateKeyError, HoldfastError, NotAllowedError, NotFoundError
 
 
 class Exit(IntEnum):

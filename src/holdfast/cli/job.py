@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from holdfast.cli.invocation import Here, Output
-from holdfast.kernel.refused import NotFoundError
+from holdfast.kernel.errors import NotFoundError
 from holdfast.runtime.listing import list_jobs
 from holdfast.runtime.views import event_view, job_view
 from holdfast.store.reads import Page
@@ -61,9 +61,7 @@ async def list_(
         )
         views = [
             # In a list only jobs that are being worked on say how far they are: each one costs a look.
-            job_view(
-                job, tables.get(job.lifecycle), await store.reads.signals(job.id) if job.lease_owner else ()
-            )
+            job_view(job, tables.get(job.lifecycle), await store.reads.signals(job.id) if job.lease_owner else ())
             for job in page.items
         ]
     _print_page(here, page, views)

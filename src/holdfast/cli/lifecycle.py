@@ -10,10 +10,9 @@ from holdfast.cli.exits import Exit, UnavailableError, UsageError
 from holdfast.cli.invocation import Here, Output
 from holdfast.cli.render import rows, table
 from holdfast.config import DEFAULT_DB
-from holdfast.kernel.errors import HoldfastError, LifecycleError
+from holdfast.kernel.errors import HoldfastError, LifecycleError, NotFoundError
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.lifecycles import BUILT_IN
-from holdfast.kernel.refused import NotFoundError
 
 app = App(name="lifecycle", help="The tables that jobs follow.")
 
@@ -127,9 +126,7 @@ def _imported(where: str) -> Lifecycle:
 
     module_name, colon, name = where.partition(":")
     if not (module_name and colon and name):
-        raise UsageError(
-            f"{where!r} is not module:lifecycle", field="module:lifecycle", remedy="say shop.flows:ORDER"
-        )
+        raise UsageError(f"{where!r} is not module:lifecycle", field="module:lifecycle", remedy="say shop.flows:ORDER")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:

@@ -57,9 +57,7 @@ def _told(table: Lifecycle) -> Iterable[Sequence[str]]:
 
 def _grid(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     head = f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
-    return head + "".join(
-        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines
-    )
+    return head + "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
 def main() -> None:

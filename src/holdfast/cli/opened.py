@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.cli.exits import UnavailableError, one_line
 from holdfast.config import sqlite_path, without_password
-from holdfast.kernel.refused import StoreError
+from holdfast.kernel.errors import StoreError
 from holdfast.store.script import Query, Script
 from holdfast.store.statements import migrations
 
@@ -63,9 +63,7 @@ def refuse_missing(url: str) -> None:
     if not head:
         raise UnavailableError(f"{path} is an empty file", remedy=MIGRATE)
     if head != MAGIC:
-        raise StoreError(
-            f"{path} is not a SQLite database, or its header is damaged", remedy="restore a backup"
-        )
+        raise StoreError(f"{path} is not a SQLite database, or its header is damaged", remedy="restore a backup")
 
 
 def refuse_other_schema(url: str, schema: Schema) -> None:
@@ -77,9 +75,7 @@ def refuse_other_schema(url: str, schema: Schema) -> None:
     if not schema.applied:
         raise UnavailableError(f"{without_password(url)} has no Holdfast tables yet", remedy=MIGRATE)
     if schema.pending:
-        raise UnavailableError(
-            f"{without_password(url)} lacks migrations: {', '.join(schema.pending)}", remedy=MIGRATE
-        )
+        raise UnavailableError(f"{without_password(url)} lacks migrations: {', '.join(schema.pending)}", remedy=MIGRATE)
 
 
 async def schema_of(store: SqlStore) -> Schema:
@@ -140,12 +136,8 @@ def plainly(url: str) -> Iterator[None]:
 def _sqlite_error(shown: str, error: sqlite3.DatabaseError) -> StoreError | UnavailableError:
     message = one_line(error)
     if isinstance(error, sqlite3.OperationalError) and "malformed" not in message:
-        return UnavailableError(
-            f"{shown} cannot be used: {message}", remedy="check its path, rights and disk"
-        )
-    return StoreError(
-        f"{shown} is damaged: {message}", remedy="see `holdfast db check`, then restore a backup"
-    )
+        return UnavailableError(f"{shown} cannot be used: {message}", remedy="check its path, rights and disk")
+    return StoreError(f"{shown} is damaged: {message}", remedy="see `holdfast db check`, then restore a backup")
 
 
 def _is_about_connecting(sqlstate: str) -> bool:

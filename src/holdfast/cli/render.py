@@ -31,13 +31,9 @@ COLOURS: dict[str, str] = {
 }
 
 
-def table(
-    *columns: str, right: Iterable[str] = (), whole: Iterable[str] = (), cut: Iterable[str] = ()
-) -> Table:
+def table(*columns: str, right: Iterable[str] = (), whole: Iterable[str] = (), cut: Iterable[str] = ()) -> Table:
     """A table without frames. `right` aligns numbers, `whole` is kept on one line, `cut` made to fit it."""
-    made = Table(
-        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
-    )
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for column in columns:
         made.add_column(
             column,

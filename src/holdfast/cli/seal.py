@@ -33,9 +33,6 @@ async def seal(*, here: Here) -> None:
         here.say("nothing to seal: the log is sealed up to now")
     else:
         lines = [
-            [str(each.number), f"{each.first_pos}–{each.last_pos}", str(each.count), each.head.hex()]
-            for each in seals
+            [str(each.number), f"{each.first_pos}–{each.last_pos}", str(each.count), each.head.hex()] for each in seals
         ]
-        here.print(
-            rows(table("seal", "events", "count", "head", right=["seal", "count"], whole=["head"]), lines)
-        )
+        here.print(rows(table("seal", "events", "count", "head", right=["seal", "count"], whole=["head"]), lines))

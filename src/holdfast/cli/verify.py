@@ -16,8 +16,7 @@ from holdfast.cli.invocation import Here
 from holdfast.cli.render import long_time, pairs
 from holdfast.kernel.certificate import Verdict
 from holdfast.kernel.certificate import verify as verdict_on
-from holdfast.kernel.errors import HoldfastError
-from holdfast.kernel.refused import NotFoundError
+from holdfast.kernel.errors import HoldfastError, NotFoundError
 from holdfast.runtime.views import iso
 
 
@@ -38,9 +37,7 @@ def verify(file: Annotated[str, Parameter(name="FILE", allow_leading_hyphen=True
 
 def _words(verdict: Verdict) -> RenderableType:
     if not verdict.ok:
-        return Text("not ok", "bold red").append(
-            "".join(f"\n  {each}" for each in verdict.problems), "default"
-        )
+        return Text("not ok", "bold red").append("".join(f"\n  {each}" for each in verdict.problems), "default")
     facts = {
         "job": verdict.job_id,
         "state": f"{verdict.state} ({verdict.lifecycle})",

@@ -136,9 +136,7 @@ class _Check:
         table = Lifecycle.from_dict(stated)
         known = BUILT_IN.get(table.name)
         self._expect(table.name == self._job["lifecycle"], "its lifecycle is not the job's")
-        self._expect(
-            known is None or known.to_dict() == stated, f"its table is not the one that {table.name!r} names"
-        )
+        self._expect(known is None or known.to_dict() == stated, f"its table is not the one that {table.name!r} names")
         self._expect(table.to_dict() == stated, "its table does not say of its states what they are")
         return table
 
@@ -191,13 +189,9 @@ class _Check:
         self._keys("job", job, names)
         for body in ("payload", "outcome"):
             kept = _digest(job[f"{body}_digest"])
-            self._expect(
-                job[body] is None or text_digest(job[body]) == kept, f"the {body} is not what it was"
-            )
+            self._expect(job[body] is None or text_digest(job[body]) == kept, f"the {body} is not what it was")
         spec = Spec(**{name: job[name] for name in SPEC})
-        bound = spec_digest(
-            spec, expire_after_ms=job["expire_after_ms"], payload=_digest(job["payload_digest"])
-        )
+        bound = spec_digest(spec, expire_after_ms=job["expire_after_ms"], payload=_digest(job["payload_digest"]))
         self._expect(first.digest == bound, "the job's first event binds another job than this one")
 
     def _what_it_became(self, table: Lifecycle, told: Replayed) -> None:

@@ -107,9 +107,7 @@ def _leases(table: Lifecycle) -> None:
             _fail(table, "claim-without-lease", "a claim leads from a free state to a leased one", [str(row)])
         if row.command in ("claim", "start") and row.opens_attempt:
             _fail(table, "claim-opens-attempt", "an attempt begins before its claim, not with it", [str(row)])
-        if row.command == "take_over" and not (
-            row.source in LEASED and row.target in LEASED and row.opens_attempt
-        ):
+        if row.command == "take_over" and not (row.source in LEASED and row.target in LEASED and row.opens_attempt):
             _fail(table, "take-over-without-lease", "the next attempt goes on from one that ran", [str(row)])
     commands = {(row.source, row.command) for row in table.transitions}
     way_out = "lose" if table.policies.lost is Lost.NEXT_ATTEMPT else "take_over"

@@ -90,9 +90,7 @@ class Classifier:
         changed = _by_cause(override or {})
         for code, error_class in added.items():
             if _BUILT_IN.get(code, error_class) is not error_class:
-                raise ValueError(
-                    f"{code!r} is built in as {_BUILT_IN[code]}; pass it in `override` to change it"
-                )
+                raise ValueError(f"{code!r} is built in as {_BUILT_IN[code]}; pass it in `override` to change it")
         for code in changed:
             if code not in _BUILT_IN:
                 raise ValueError(f"{code!r} is not built in, so there is nothing to override")

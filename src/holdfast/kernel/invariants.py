@@ -33,7 +33,7 @@ class Violation(NamedTuple):
         return f"{self.invariant} {where}{f' event {self.seq}' if self.seq else ''}: {self.message}"
 
 
-COMPARED = tuple(name for name in Replayed.__dataclass_fields__ if name != "outcome_digest")
+COMPARED = tuple(name for name in Replayed.__dataclass_fields__ if name in Job._fields and name != "outcome_digest")
 
 
 class Inspector:
@@ -160,7 +160,7 @@ def _compare(table: Lifecycle, job: Job, first: Event, told: Replayed, found: li
         found.append(Violation("I3", job.id, None, f"ready is {job.ready} in {job.state}"))
     if not 0 <= job.tries <= job.max_tries:
         found.append(Violation("I10", job.id, None, f"{job.tries} tries of {job.max_tries}"))
-    expires = expire_after(table, job)
+    expires = expire_after(table, job, told)
     payload = text_digest(job.payload, job.payload_digest)
     if (job.payload is not None and job.payload_digest is not None) or (
         job.outcome is not None and job.outcome_digest is not None
@@ -172,9 +172,10 @@ def _compare(table: Lifecycle, job: Job, first: Event, told: Replayed, found: li
         found.append(Violation("I3", job.id, None, "the outcome is not the one that was recorded"))
 
 
-def expire_after(table: Lifecycle, job: Job) -> int | None:
-    """The expiry as it was submitted: a stale limit counts from the last change, all else from the start."""
+def expire_after(table: Lifecycle, job: Job, told: Replayed) -> int | None:
+    """The expiry as it was submitted: a stale limit counts from the last change, all else while the job lives."""
     if job.expires_at_ms is None:
         return None
-    since = job.created_at_ms if table.policies.stale_after_ms is None else job.changed_at_ms
-    return job.expires_at_ms - since
+    if table.policies.stale_after_ms is not None:
+        return job.expires_at_ms - job.changed_at_ms
+    return job.expires_at_ms - job.created_at_ms - told.ended_for_ms

@@ -167,4 +167,3 @@ def spec_digest(job: Job | Spec, *, expire_after_ms: int | None, payload: bytes 
 def correlation_of(job: Job) -> str:
     """A job that was given no correlation id is the start of its own correlation."""
     return job.correlation_id or job.id
-

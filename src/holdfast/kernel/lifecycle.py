@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from holdfast.kernel.check import check
-from holdfast.kernel.refused import NotAllowedError
+from holdfast.kernel.errors import NotAllowedError
 from holdfast.kernel.policy import Policies
 from holdfast.kernel.state import LEASED, RANK, SUCCESSFUL, TERMINAL, Canonical, State
 

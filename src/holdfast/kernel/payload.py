@@ -25,9 +25,7 @@ _SEQUENCES = (list, tuple)
 _CUT = '"…"'
 
 
-def encode(
-    value: object, *, what: str = "payload", max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
-) -> str:
+def encode(value: object, *, what: str = "payload", max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> str:
     """`value` as compact JSON, or PayloadError that names the path, the problem and the remedy.
 
     Refused are NaN and infinities, NUL characters, lone surrogates, keys that are no strings, types that JSON
@@ -152,7 +150,5 @@ def _finite_float(text: str) -> float:
 
 
 # Cycles are excluded by the depth check, so the encoder need not look for them.
-_encode = json.JSONEncoder(
-    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
-).encode
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float).decode

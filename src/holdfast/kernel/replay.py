@@ -44,6 +44,8 @@ class Replayed:
     started_at_ms: int | None = None
     finished_at_ms: int | None = None
     outcome_digest: bytes | None = None
+    ended_for_ms: int = 0
+    """How long it lay ended before it was brought back: its expiry waited meanwhile."""
 
 
 def steps_of(lifecycle: Lifecycle) -> Steps:
@@ -90,6 +92,7 @@ def advance(job: Replayed, event: Event, step: Step, claimable: frozenset[str]) 
     if step.rank_to == OVER:
         job.finished_at_ms = event.at_ms
     elif step.rank_to < OVER and step.rank_from >= OVER:
+        job.ended_for_ms += event.at_ms - (job.finished_at_ms or event.at_ms)
         job.finished_at_ms = None
     if step.rank_from >= 0 and (event.digest is not None or step.rank_to == OVER):
         job.outcome_digest = event.digest

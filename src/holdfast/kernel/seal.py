@@ -121,8 +121,7 @@ def unpack(manifest: bytes) -> list[Entry]:
     positions = accumulate(steps, initial=first)
     next(positions)
     return [
-        Entry(pos, ids[owner], seq, leaf)
-        for pos, owner, seq, leaf in zip(positions, owners, seqs, leaves, strict=True)
+        Entry(pos, ids[owner], seq, leaf) for pos, owner, seq, leaf in zip(positions, owners, seqs, leaves, strict=True)
     ]
 
 

@@ -59,9 +59,7 @@ def settle(
         case TimedOut(failure):
             if row := lifecycle.find(job.state, Command.TIME_OUT):
                 return Settled((row,), _failed(job, failure))
-            return settle(
-                lifecycle, job, Retry(failure), chance=chance, retry=retry, on_exhausted=on_exhausted
-            )
+            return settle(lifecycle, job, Retry(failure), chance=chance, retry=retry, on_exhausted=on_exhausted)
         case _:
             assert_never(outcome)
 
@@ -119,9 +117,7 @@ def _exhausted(lifecycle: Lifecycle, job: Job, failure: Failure, policy: Exhaust
     return _give_up(lifecycle, job, failure, order, "exhausted_retries")
 
 
-def _give_up(
-    lifecycle: Lifecycle, job: Job, failure: Failure, order: tuple[str, ...], dead_reason: str
-) -> Settled:
+def _give_up(lifecycle: Lifecycle, job: Job, failure: Failure, order: tuple[str, ...], dead_reason: str) -> Settled:
     for command in order:
         if (row := lifecycle.find(job.state, command)) is None:
             continue

@@ -67,8 +67,8 @@ class State(str):
         self.canonical = Canonical(canonical)
         return self
 
-    def __getnewargs__(self) -> tuple[str, Canonical]:
-        return str(self), self.canonical
+    def __reduce__(self) -> tuple[type[State], tuple[str, str]]:
+        return State, (str(self), self.canonical.value)
 
     def __repr__(self) -> str:
         return f"State({str(self)!r}, {self.canonical.value!r})"

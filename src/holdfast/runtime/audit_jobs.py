@@ -143,9 +143,7 @@ class _Pass:
             shared.setdefault((scope, key), []).append(job_id)
         for (scope, key), job_ids in shared.items():
             found = await self._reads.get_many(job_ids)
-            live = sorted(
-                (j for j in found if j.finished_at_ms is None), key=lambda j: (j.created_at_ms, j.id)
-            )
+            live = sorted((j for j in found if j.finished_at_ms is None), key=lambda j: (j.created_at_ms, j.id))
             for first, second in pairwise(live):
                 if not self._may_pass(first, second):
                     message = f"key {key!r} of scope {scope!r} is also held by job {first.id}"

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from holdfast.kernel.errors import StoreError
 from holdfast.kernel.invariants import Violation
-from holdfast.kernel.refused import StoreError
 from holdfast.runtime.audit_jobs import check_jobs
 from holdfast.runtime.audit_seals import check_seals
 from holdfast.runtime.findings import Findings, Progress, Tick

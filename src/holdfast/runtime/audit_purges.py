@@ -59,9 +59,7 @@ class PurgeLog:
         except ValueError:
             count = -1
         if count != row.events:
-            findings.log(
-                "I19", f"purge record {row.number} says {row.events} events, but lists {max(count, 0)}"
-            )
+            findings.log("I19", f"purge record {row.number} says {row.events} events, but lists {max(count, 0)}")
 
     async def covering(self, kind: str, low: int, high: int) -> list[tuple[int, Ranges]]:
         """The records of this kind that reach into these positions, with their numbers."""

@@ -87,9 +87,7 @@ class _Pass:
             self._findings.log("I19", f"seal {seal.number} does not name the head of the seal before it")
         self._headers.append(header_leaf(seal))
         if self._whole and self._headers.root() != seal.head:
-            self._findings.log(
-                "I19", f"seal {seal.number} was changed: its head does not follow from the seals"
-            )
+            self._findings.log("I19", f"seal {seal.number} was changed: its head does not follow from the seals")
             self._whole = False
         self._head = seal.head
         if seal.purges not in self._purges.numbers:
@@ -135,9 +133,7 @@ class _Pass:
             self._findings.log("I19", f"the manifest of seal {seal.number} cannot be read: {error}")
             return
         if not self._fits(seal, entries):
-            self._findings.log(
-                "I19", f"seal {seal.number} was changed: its root and its manifest do not agree"
-            )
+            self._findings.log("I19", f"seal {seal.number} was changed: its root and its manifest do not agree")
         if entries and entries[-1].pos > seal.last_pos:
             more = await self._take(entries[-1].pos)
             events, leaves = events + more, leaves + list(map(leaf, more))
@@ -192,9 +188,7 @@ class _Pass:
             return False
         if len(self._gone) < self._findings.most:
             self._gone.add(job_id)
-        self._findings.add(
-            Violation("I19", job_id, None, "the job is gone: its row and all its events were removed")
-        )
+        self._findings.add(Violation("I19", job_id, None, "the job is gone: its row and all its events were removed"))
         return True
 
     def _say(self, job_id: str, seq: int, pos: int, what: str) -> None:

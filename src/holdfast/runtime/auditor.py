@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from holdfast.kernel.errors import StoreError
 from holdfast.kernel.invariants import Violation
-from holdfast.kernel.refused import StoreError
 from holdfast.runtime.audit_process import run_apart, run_pass
 from holdfast.runtime.findings import Progress
 from holdfast.runtime.opening import SQLITE, open_store

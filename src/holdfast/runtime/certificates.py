@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.kernel.certificate import EVENT, FORMAT, SPEC, TOLD
-from holdfast.kernel.errors import HoldfastError
+from holdfast.kernel.errors import HoldfastError, NotFoundError
 from holdfast.kernel.event import Event, leaf
 from holdfast.kernel.invariants import expire_after
 from holdfast.kernel.job import Job, text_digest
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.merkle import proof
-from holdfast.kernel.refused import NotFoundError
+from holdfast.kernel.replay import replay
 from holdfast.kernel.seal import Entry, Header, header_leaf, unpack
 from holdfast.store.port import Store
 from holdfast.store.reads import SealRow
@@ -37,7 +37,7 @@ async def prove(store: Store, job_id: str) -> dict[str, Any]:
     rows = {seal.number: seal for seal, _ in seals.values()} | {newest.number: newest}
     return {
         "format": FORMAT,
-        "job": _job(job, table),
+        "job": _job(job, table, events),
         "lifecycle": table.to_dict(),
         "events": [_event(event, *seals[event.pos]) for event in events],
         "seals": [
@@ -97,11 +97,11 @@ def _event(event: Event, seal: SealRow, entries: list[Entry]) -> dict[str, Any]:
     }
 
 
-def _job(job: Job, table: Lifecycle) -> dict[str, Any]:
+def _job(job: Job, table: Lifecycle, events: list[Event]) -> dict[str, Any]:
     return {
         **_plain(job, SPEC + TOLD),
         "state": str(table.state(job.state)),
-        "expire_after_ms": expire_after(table, job),
+        "expire_after_ms": expire_after(table, job, replay(table, events)),
         "payload": job.payload,
         "payload_digest": _hex(text_digest(job.payload, job.payload_digest)),
         "outcome": job.outcome,

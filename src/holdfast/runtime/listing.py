@@ -35,9 +35,7 @@ async def list_jobs(
         )
     chosen = {lifecycle: tables[lifecycle]} if lifecycle else dict(tables)
     shared = Filter(task=task, queue=queue, lifecycle=lifecycle)
-    pages = [
-        await reads.list(where, limit=limit, cursor=cursor) for where in _filters(shared, chosen, states)
-    ]
+    pages = [await reads.list(where, limit=limit, cursor=cursor) for where in _filters(shared, chosen, states)]
     return _merged(pages, limit)
 
 
@@ -49,9 +47,7 @@ def _filters(shared: Filter, tables: Mapping[str, Lifecycle], names: Sequence[st
     for name in names:
         found = {table.name: table.parse(name) for table in tables.values()}
         if not any(found.values()):
-            raise FilterError(
-                f"no state {name!r}", field="state", remedy=f"there are: {state_names(tables.values())}"
-            )
+            raise FilterError(f"no state {name!r}", field="state", remedy=f"there are: {state_names(tables.values())}")
         for table, states in found.items():
             wanted[table] = tuple(dict.fromkeys((*wanted.get(table, ()), *(s.value for s in states))))
     every = {state for states in wanted.values() for state in states}

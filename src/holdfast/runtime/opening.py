@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.kernel.refused import StoreError
+from holdfast.kernel.errors import StoreError
 from holdfast.store.sql_store import SqlStore
 
 SQLITE = "sqlite:///"

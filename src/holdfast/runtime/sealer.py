@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.kernel.errors import StoreError
 from holdfast.kernel.event import Event, leaf
 from holdfast.kernel.merkle import Accumulator, root
-from holdfast.kernel.refused import StoreError
 from holdfast.kernel.seal import BATCH, NOTHING, Header, header_leaf, pack
 from holdfast.store.port import Feed, Store
 from holdfast.store.reads import SealRow

@@ -18,16 +18,13 @@ OP_TTL_MS = 86_400_000
 def apply(dialect: Dialect, changes: Sequence[Change]) -> Script[Applied]:
     versions: dict[str, int] = {}
     refused: list[Refusal] = []
-    for change in changes:
+    for asked in changes:
+        # One order for all writers: two changes that share jobs cannot wait for each other.
+        asked.moves.sort(key=itemgetter(0))
+        effect = effect_of(asked.lifecycle, asked.path)
+        change = (yield from _with_keys(dialect, asked, refused)) if effect.reopens and asked.moves else asked
         if not change.moves:
             continue
-        # One order for all writers: two changes that share jobs cannot wait for each other.
-        change.moves.sort(key=itemgetter(0))
-        effect = effect_of(change.lifecycle, change.path)
-        if effect.reopens:
-            change = yield from _with_keys(dialect, change, refused)
-            if not change.moves:
-                continue
         moved = yield from dialect.apply(change, effect)
         versions.update(moved)
         if len(moved) < len(change.moves):

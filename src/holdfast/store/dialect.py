@@ -93,7 +93,14 @@ class Dialect(Protocol):
     ) -> Script[list[Job]]: ...
 
     def take_over(
-        self, row: Transition, effect: Effect, lifecycle: str, queues: Sequence[str], budget: int, limit: int, owner: str
+        self,
+        row: Transition,
+        effect: Effect,
+        lifecycle: str,
+        queues: Sequence[str],
+        budget: int,
+        limit: int,
+        owner: str,
     ) -> Script[list[Job]]: ...
 
     def apply(self, change: Change, effect: Effect) -> Script[dict[str, int]]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from holdfast.kernel.errors import PayloadError
+from holdfast.kernel.errors import NotAllowedError, NotFoundError, PayloadError
 from holdfast.kernel.job import Spec, bind, bound_columns
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.payload import digest
 from holdfast.kernel.policy import Duplicates
-from holdfast.kernel.refused import NotAllowedError, NotFoundError
 from holdfast.store.dialect import NewJob
 from holdfast.store.reading import is_id
 
@@ -61,9 +60,7 @@ class Door:
         if not is_id(spec.id):
             raise _no_id("id")
         body = None if spec.payload is None else plain("payload", spec.payload)
-        return NewJob._make(
-            (spec.id, *shared.before, spec.payload, *shared.after, bind(spec.id, shared.bound, body))
-        )
+        return NewJob._make((spec.id, *shared.before, spec.payload, *shared.after, bind(spec.id, shared.bound, body)))
 
 
 def _share(spec: Spec, tables: Tables) -> _Shared:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.kernel.refused import StoreError
+from holdfast.kernel.errors import StoreError
 from holdfast.store.script import Query, Script
 from holdfast.store.statements import migrations
 

@@ -104,14 +104,16 @@ class Store(Protocol):
         ...
 
     async def claim(
-        self, queues: Sequence[str], limit: int, owner: str, *, start: bool = True
+        self, queues: Sequence[str], limit: int, owner: str, *, start: bool = True, op_id: str | None = None
     ) -> list[Job]:
         """Take up to `limit` due jobs of these queues, highest priority first, then longest due.
 
         Longest due holds within one queue, lifecycle and state; of several with one priority each has its turn.
         A priority that no waiting job had a moment ago may be noticed a second late, never when all else is
-        taken. Jobs of lifecycles that are not registered here are left to others. Each gets its lease, one more try, and the claim's event; with `start`, the start's event too. No job is
-        ever given out twice in one attempt. Jobs that another transaction holds are passed over.
+        taken. Jobs of lifecycles that are not registered here are left to others. Each gets its lease, one more
+        try, and the claim's event; with `start`, the start's event too. No job is ever given out twice in one
+        attempt. Jobs that another transaction holds are passed over. A repeat under the same `op_id` claims
+        nothing more: it returns what the first claimed, as far as the owner still holds it.
         """
         ...
 

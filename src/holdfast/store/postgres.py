@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from holdfast.kernel.errors import HoldfastError
-from holdfast.kernel.refused import StoreLostError
+from holdfast.kernel.errors import HoldfastError, StoreLostError
 from holdfast.store.postgres_dialect import PostgresDialect
 from holdfast.store.script import Many, Query, Script
 from holdfast.store.sql_store import SqlStore
@@ -144,10 +143,6 @@ async def _steps(connection: Connection, script: Script[T]) -> T:
             raise
 
 
-def open_postgres(
-    dsn: str, *, clock: Callable[[], int] | None = None, connections: int = 2
-) -> SqlStore:
+def open_postgres(dsn: str, *, clock: Callable[[], int] | None = None, connections: int = 2) -> SqlStore:
     """A store in a PostgreSQL database. Two connections for writes: claim and finish overlap, more is slower."""
     return SqlStore(PostgresDriver(dsn, clock, connections))
-
-

@@ -12,7 +12,6 @@ from holdfast.store.dialect import Floor, Lane, NewJob
 from holdfast.store.port import Lease, Signal
 from holdfast.store.script import Query, Script
 
-
 ALIKE = {"lifecycle", "task", "queue", "priority", "state", "ready", "max_tries", "lease_ms", "delay_ms"}
 ALIKE |= {"event_type", "actor"}
 """Columns of new jobs that are never null and mostly equal: the statement repeats their first value."""
@@ -55,8 +54,7 @@ class PostgresDialect:
 
     def create(self, jobs: Sequence[NewJob]) -> Script[None]:
         columns = [
-            _column(values, name in ALIKE)
-            for name, values in zip(NewJob._fields, zip(*jobs, strict=True), strict=True)
+            _column(values, name in ALIKE) for name, values in zip(NewJob._fields, zip(*jobs, strict=True), strict=True)
         ]
         yield Query("submit", {"now_ms": self.now(), **dict(zip(NewJob._fields, columns, strict=True))})
 

@@ -63,9 +63,7 @@ def purge_payloads(dialect: Dialect, job_ids: Sequence[str], now_ms: int) -> Scr
             if job_id in bodies
         ],
     )
-    blank = [
-        (text_digest(row[3]), row[1], row[2]) for row in events if row[1] in bodies and row[3] is not None
-    ]
+    blank = [(text_digest(row[3]), row[1], row[2]) for row in events if row[1] in bodies and row[3] is not None]
     if blank:
         yield Many("blank_event", blank)
     for name in ("blank_signals", "blank_dead"):

@@ -7,10 +7,10 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from holdfast.kernel.errors import StoreError
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.refused import StoreError
 from holdfast.kernel.state import LEASED, Canonical
 from holdfast.store.reads import Attempt, Dead, Filter, Kept, Page, PurgeRow, SealRow, SignalRow
 from holdfast.store.script import Query, Script
@@ -188,12 +188,9 @@ def attempts_of(events: list[Event]) -> list[Attempt]:
 def _ended(attempt: Attempt, event: Event) -> Attempt:
     if attempt.end is not None:
         return attempt
-    return attempt._replace(
-        ended_at_ms=event.at_ms, end=event.type, reason=event.reason, error=event.payload
-    )
+    return attempt._replace(ended_at_ms=event.at_ms, end=event.type, reason=event.reason, error=event.payload)
 
 
 def _one(name: str, params: Mapping[str, Any]) -> Script[list[Any]]:
     rows = yield Query(name, params)
     return rows
-

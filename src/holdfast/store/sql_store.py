@@ -15,7 +15,7 @@ from holdfast.kernel.policy import Lost
 from holdfast.kernel.state import OVER
 from holdfast.store.applying import apply, once, pack_applied, unpack_applied
 from holdfast.store.claiming import Lanes
-from holdfast.store.dialect import Dialect, Lane
+from holdfast.store.dialect import START, Dialect, Lane
 from holdfast.store.door import Door
 from holdfast.store.feed import FeedReader
 from holdfast.store.migrate import migrate
@@ -91,8 +91,10 @@ class SqlStore:
         return await self.driver.write(script, single=single)
 
     async def claim(
-        self, queues: Sequence[str], limit: int, owner: str, *, start: bool = True
+        self, queues: Sequence[str], limit: int, owner: str, *, start: bool = True, op_id: str | None = None
     ) -> list[Job]:
+        if op_id is not None:
+            return await self._claim_once(queues, limit, owner, start, op_id)
         now_s = time.monotonic()
         looked = self._lanes.stale(now_s)
         if looked:
@@ -104,6 +106,26 @@ class SqlStore:
         if not jobs:
             self._lanes.forget()
         return jobs
+
+    async def _claim_once(self, queues: Sequence[str], limit: int, owner: str, start: bool, op_id: str) -> list[Job]:
+        await self._look(time.monotonic())
+        script = once(self.dialect, op_id, self._take(queues, limit, owner, start), list, list)
+        leases = [Lease(*lease) for lease in await self.driver.write(script)]
+        jobs = {job.id: job for job in await self.reads.get_many([lease.job_id for lease in leases])}
+        held = (jobs.get(job_id) for job_id, _ in leases)
+        return [job for job, lease in zip(held, leases, strict=True) if job and _holds(job, owner, lease)]
+
+    def _take(self, queues: Sequence[str], limit: int, owner: str, start: bool) -> Script[list[Lease]]:
+        """A claim over all lanes as one transaction, without floors."""
+        jobs: list[Job] = []
+        for lane in self._lanes.order(queues):
+            table = self.tables.get(lane.lifecycle)
+            if table is not None and len(jobs) < limit:
+                path = table.claim_path(lane.state, start=start)
+                jobs += yield from self.dialect.claim(
+                    lane, START, path, effect_of(table, path), limit - len(jobs), owner
+                )
+        return [Lease(job.id, job.attempt) for job in jobs]
 
     async def _look(self, began_s: float) -> None:
         lanes = await self.driver.read(_lanes())
@@ -158,9 +180,7 @@ class SqlStore:
     async def renew(self, owner: str, leases: Sequence[Lease], *, beat: bool = True) -> list[str]:
         if not leases:
             return []
-        kept = await self.driver.write(
-            self.dialect.renew(owner, leases, beat, SIGNAL_TTL_MS), single=True, urgent=True
-        )
+        kept = await self.driver.write(self.dialect.renew(owner, leases, beat, SIGNAL_TTL_MS), single=True, urgent=True)
         return [lease.job_id for lease in leases if lease.job_id not in kept]
 
     async def let_go(self, owner: str, leases: Sequence[Lease]) -> None:
@@ -245,6 +265,10 @@ class SqlStore:
 
 def _ids(job_ids: Sequence[str]) -> list[str]:
     return [job_id for job_id in dict.fromkeys(job_ids) if is_id(job_id)]
+
+
+def _holds(job: Job, owner: str, lease: Lease) -> bool:
+    return job.lease_owner == owner and job.attempt == lease.attempt
 
 
 def _one(query: Query) -> Script[list[Any]]:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-from holdfast.kernel.refused import StoreError
+from holdfast.kernel.errors import StoreError
 from holdfast.store.script import Many, Query, Script
 from holdfast.store.sql_store import SqlStore
 from holdfast.store.sqlite_dialect import SqliteDialect
@@ -89,7 +89,8 @@ class _Thread:
             self._count += 1
             heapq.heappush(self._work, (0 if urgent else 1, self._count, item))
             self._ready.notify()
-        return await item.future
+        result: T = await item.future
+        return result
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -218,9 +219,7 @@ class SqliteDriver:
         await loop.run_in_executor(None, self._writer.close)
 
 
-def open_sqlite(
-    path: str | Path, *, clock: Callable[[], int] | None = None, synchronous: str = "FULL"
-) -> SqlStore:
+def open_sqlite(path: str | Path, *, clock: Callable[[], int] | None = None, synchronous: str = "FULL") -> SqlStore:
     """A store in one file. Its folder is made when it is missing; `migrate` makes the tables."""
     file = Path(path)
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.job import Spec
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import Change, Move, effect_of
 from holdfast.kernel.policy import Duplicates
-from holdfast.kernel.refused import DuplicateKeyError
 from holdfast.store.dialect import Dialect, NewJob
 from holdfast.store.door import Door, Tables
 from holdfast.store.port import Submitted

@@ -28,9 +28,7 @@ WORKFLOW = Lifecycle(
         Transition(S.RUNNING, Do.SKIP, S.SKIPPED, "job_skipped"),
         Transition(S.RUNNING, Do.FAIL, S.FAILED, "job_failed"),
         Transition(S.RUNNING, Do.RETRY, S.RETRY_PENDING, "job_retry_scheduled", opens_attempt=True),
-        Transition(
-            S.RUNNING, Do.LOSE, S.RETRY_PENDING, "job_lease_expired", opens_attempt=True, counts_loss=True
-        ),
+        Transition(S.RUNNING, Do.LOSE, S.RETRY_PENDING, "job_lease_expired", opens_attempt=True, counts_loss=True),
         Transition(
             S.RUNNING,
             Do.HAND_BACK,
@@ -49,9 +47,7 @@ WORKFLOW = Lifecycle(
         Transition(S.RETRY_PENDING, Do.CANCEL, S.CANCELLED, "job_cancelled"),
         Transition(S.RUNNING, Do.CANCEL, S.CANCELLED, "job_cancelled"),
         Transition(S.CANCELLED, Do.RESUME, S.QUEUED, "job_resumed", opens_attempt=True, tries=Tries.RESET),
-        Transition(
-            S.CANCELLED, Do.RESUME_WAITING, S.WAITING, "job_resumed", opens_attempt=True, tries=Tries.RESET
-        ),
+        Transition(S.CANCELLED, Do.RESUME_WAITING, S.WAITING, "job_resumed", opens_attempt=True, tries=Tries.RESET),
     ),
     policies=Policies(
         lease_ms=60 * SECOND_MS,

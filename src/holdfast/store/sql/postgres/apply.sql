@@ -28,9 +28,12 @@ moved AS (
             WHEN :reopens::boolean THEN NULL
             ELSE j.finished_at_ms
         END,
-        expires_at_ms = coalesce(
-            greatest(j.changed_at_ms, clock.now_ms) + :stale_after_ms::bigint, j.expires_at_ms
-        ),
+        -- The time that a job lay ended, and was brought back from, does not count against its expiry.
+        expires_at_ms = CASE
+            WHEN :reopens::boolean
+                THEN j.expires_at_ms + greatest(j.changed_at_ms, clock.now_ms) - j.finished_at_ms
+            ELSE coalesce(greatest(j.changed_at_ms, clock.now_ms) + :stale_after_ms::bigint, j.expires_at_ms)
+        END,
         cancel_requested = CASE WHEN :keeps_lease::boolean THEN j.cancel_requested END,
         outcome = CASE WHEN :finishes::boolean THEN m.outcome ELSE coalesce(m.outcome, j.outcome) END
     FROM clock, unnest(

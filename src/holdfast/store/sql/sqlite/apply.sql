@@ -18,7 +18,11 @@ SET
         WHEN :reopens THEN NULL
         ELSE finished_at_ms
     END,
-    expires_at_ms = coalesce(max(changed_at_ms, :now_ms) + :stale_after_ms, expires_at_ms),
+    -- The time that a job lay ended, and was brought back from, does not count against its expiry.
+    expires_at_ms = CASE
+        WHEN :reopens THEN expires_at_ms + max(changed_at_ms, :now_ms) - finished_at_ms
+        ELSE coalesce(max(changed_at_ms, :now_ms) + :stale_after_ms, expires_at_ms)
+    END,
     cancel_requested = CASE WHEN :keeps_lease THEN cancel_requested END,
     outcome = CASE WHEN :finishes THEN m.outcome ELSE coalesce(m.outcome, holdfast_job.outcome) END
 FROM (
