@@ -50,7 +50,6 @@ def test_permanent_codes_are_not_retried(code: str) -> None:
     assert not retryable(ErrorClass.PERMANENT)
 
 
-@pytest.mark.rule("C08")
 @pytest.mark.parametrize("code", ["captcha", "403_waf", "503_shield"])
 def test_anti_bot_signals_are_their_own_class_and_retried(code: str) -> None:
     assert code in ANTI_BOT_SIGNALS

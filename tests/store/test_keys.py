@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.kernel.client_id import client_job_id
 from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import move
@@ -219,3 +220,11 @@ async def test_a_resumed_job_takes_its_key_again_unless_another_has_it(store: Sq
     assert list(resumed.versions) == [job.id]
     assert await store.reads.key_holder("task", "k") == job.id
     await assert_all_clean(store)
+
+
+@pytest.mark.rule("S07", "S08")
+async def test_a_client_job_id_is_one_key_however_it_is_spelled(store: SqlStore) -> None:
+    mine = "550e8400-e29b-41d4-a716-446655440000"
+    [first] = await store.submit([spec("sandbox", key=client_job_id(mine.upper()), key_scope="client_job_id")])
+    [second] = await store.submit([spec("sandbox", key=client_job_id(mine), key_scope="client_job_id")])
+    assert second == Submitted(first.job_id, False)
