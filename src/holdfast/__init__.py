@@ -1,17 +1,72 @@
 """Holdfast: every job follows a declared lifecycle, and the engine can prove that it did."""
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
-__all__ = ["__version__"]
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from holdfast.kernel.errors import (
+        HoldfastError,
+        LeaseConflictError,
+        PermanentError,
+        TransientError,
+        ValidationError,
+    )
+    from holdfast.kernel.lifecycle import Lifecycle, Transition
+    from holdfast.runtime.context import Context
+    from holdfast.runtime.ending import Partial, Skip
+    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.handle import JobCancelledError, JobFailedError, JobHandle, WaitTimeoutError
+
     __version__: str
-else:
 
-    def __getattr__(name: str) -> str:
+# Where each public name lives. Loaded when it is asked for: `holdfast version` pays for none of them.
+_HOMES = {
+    "Context": "holdfast.runtime.context",
+    "Engine": "holdfast.runtime.engine",
+    "HoldfastError": "holdfast.kernel.errors",
+    "JobCancelledError": "holdfast.runtime.handle",
+    "JobFailedError": "holdfast.runtime.handle",
+    "JobHandle": "holdfast.runtime.handle",
+    "LeaseConflictError": "holdfast.kernel.errors",
+    "Lifecycle": "holdfast.kernel.lifecycle",
+    "Partial": "holdfast.runtime.ending",
+    "PermanentError": "holdfast.kernel.errors",
+    "Skip": "holdfast.runtime.ending",
+    "TransientError": "holdfast.kernel.errors",
+    "Transition": "holdfast.kernel.lifecycle",
+    "ValidationError": "holdfast.kernel.errors",
+    "WaitTimeoutError": "holdfast.runtime.handle",
+}
+
+__all__ = [
+    "Context",
+    "Engine",
+    "HoldfastError",
+    "JobCancelledError",
+    "JobFailedError",
+    "JobHandle",
+    "LeaseConflictError",
+    "Lifecycle",
+    "Partial",
+    "PermanentError",
+    "Skip",
+    "TransientError",
+    "Transition",
+    "ValidationError",
+    "WaitTimeoutError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
         # importlib.metadata takes longer to import than the kernel: only who asks for the version pays.
-        if name == "__version__":
-            from importlib.metadata import version
+        from importlib.metadata import version
 
-            return version("holdfast")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return version("holdfast")
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

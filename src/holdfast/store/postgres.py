@@ -18,6 +18,8 @@ from holdfast.store.statements import numbered
 T = TypeVar("T")
 Connection = asyncpg.Connection
 MIGRATION_LOCK = 0x686F6C64
+CHANNEL = "holdfast"
+LISTEN_AGAIN_S = 1.0
 CONNECTION_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
 # Plans that do not depend on statistics: a table that was loaded a moment ago has none. A read may sort the
@@ -93,6 +95,7 @@ def _is_lost(error: Exception) -> bool:
 class PostgresDriver:
     def __init__(self, dsn: str, clock: Callable[[], int] | None, connections: int) -> None:
         self.dialect = PostgresDialect(clock)
+        self._dsn = dsn
         self._writes = _Pool(dsn, connections, STEADY_WRITES)
         self._urgent = _Pool(dsn, 1, STEADY_WRITES)
         self._reads = _Pool(dsn, connections, STEADY)
@@ -117,6 +120,27 @@ class PostgresDriver:
             await connection.execute(text)
             await connection.execute(numbered("postgres", "migration_done").text, name)
             return True
+
+    async def announce(self) -> None:
+        async with self._reads.connection() as connection:
+            await connection.execute("SELECT pg_notify($1, '')", CHANNEL)
+
+    async def listen(self, wake: Callable[[], None]) -> None:
+        """Until cancelled. While the database is away it is deaf, which costs latency and nothing else."""
+        while True:
+            try:
+                connection = await asyncpg.connect(self._dsn, server_settings={"application_name": "holdfast"})
+            except (OSError, asyncpg.PostgresError):
+                await asyncio.sleep(LISTEN_AGAIN_S)
+                continue
+            gone = asyncio.Event()
+            connection.add_termination_listener(lambda *_, gone=gone: gone.set())
+            try:
+                await connection.add_listener(CHANNEL, lambda *_: wake())
+                wake()
+                await gone.wait()
+            finally:
+                connection.terminate()
 
     async def close(self) -> None:
         for pool in (self._writes, self._urgent, self._reads):
@@ -145,4 +169,5 @@ async def _steps(connection: Connection, script: Script[T]) -> T:
 
 def open_postgres(dsn: str, *, clock: Callable[[], int] | None = None, connections: int = 2) -> SqlStore:
     """A store in a PostgreSQL database. Two connections for writes: claim and finish overlap, more is slower."""
-    return SqlStore(PostgresDriver(dsn, clock, connections))
+    driver = PostgresDriver(dsn, clock, connections)
+    return SqlStore(driver, driver)

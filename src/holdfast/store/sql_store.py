@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from holdfast.kernel.job import Job, Spec
@@ -18,6 +19,7 @@ from holdfast.store.claiming import Lanes
 from holdfast.store.dialect import START, Dialect, Lane
 from holdfast.store.door import Door
 from holdfast.store.feed import FeedReader
+from holdfast.store.kept import Kept
 from holdfast.store.migrate import migrate
 from holdfast.store.partitions import wanted, week_of
 from holdfast.store.port import Applied, Lease, Signal, Submitted
@@ -50,14 +52,38 @@ class Driver(Protocol):
     async def close(self) -> None: ...
 
 
+class Bell(Protocol):
+    """Wakes workers of other processes. A hint: nothing depends on it."""
+
+    async def announce(self) -> None:
+        """Tell listeners that there is something to claim."""
+        ...
+
+    async def listen(self, wake: Callable[[], None]) -> None:
+        """Call `wake` when something may have changed, until cancelled."""
+        ...
+
+
+class Silence:
+    """No bell: whoever waits looks again after a while."""
+
+    async def announce(self) -> None:
+        return
+
+    async def listen(self, wake: Callable[[], None]) -> None:
+        await asyncio.Event().wait()
+
+
 class SqlStore:
     """See `holdfast.store.port.Store` for the contract of each call."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, bell: Bell | None = None) -> None:
         self.driver = driver
+        self.bell = bell or Silence()
         self.dialect = driver.dialect
         self.tables: dict[str, Lifecycle] = dict(BUILT_IN)
         self.reads = SqlReads(driver, self.tables)
+        self.kept = Kept(driver)
         self._lanes = Lanes()
         self._door = Door(self.tables)
 

@@ -26,6 +26,7 @@ Work = Callable[[sqlite3.Connection], T]
 GROUP = 64
 """As many writes as this share a commit."""
 BUSY_TIMEOUT_MS = 60_000
+LISTEN_EVERY_S = 0.02
 OLDEST = (3, 38, 0)
 """The first version with everything that the statements use (`->>`, RETURNING, UPDATE FROM, STRICT)."""
 
@@ -213,6 +214,19 @@ class SqliteDriver:
 
         return await self._writer.call(work)
 
+    async def announce(self) -> None:
+        """Who listens sees the database change: there is nothing to say."""
+
+    async def listen(self, wake: Callable[[], None]) -> None:
+        """Until cancelled. Asking whether another connection has written is all that SQLite offers, and it is cheap."""
+        seen = None
+        while True:
+            version = await self._reader.call(lambda c: c.execute("PRAGMA data_version").fetchone()[0])
+            if version != seen:
+                seen = version
+                wake()
+            await asyncio.sleep(LISTEN_EVERY_S)
+
     async def close(self) -> None:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self._reader.close)
@@ -223,4 +237,5 @@ def open_sqlite(path: str | Path, *, clock: Callable[[], int] | None = None, syn
     """A store in one file. Its folder is made when it is missing; `migrate` makes the tables."""
     file = Path(path)
     file.parent.mkdir(parents=True, exist_ok=True)
-    return SqlStore(SqliteDriver(file, clock, synchronous))
+    driver = SqliteDriver(file, clock, synchronous)
+    return SqlStore(driver, driver)

@@ -1,0 +1,70 @@
+"""Threads for synchronous handlers. One that does not come back is left behind, and another takes its place."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+Work = Callable[[], Any]
+
+
+class Threads:
+    """Hands work to idle threads, up to `size` of them; results come back to the loop that asked."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._work: queue.SimpleQueue[tuple[Work, asyncio.Future[Any]] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._alive = 0
+        self._idle = 0
+
+    async def run(self, work: Work) -> Any:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        with self._lock:
+            start = self._idle == 0 and self._alive < self._size
+            if start:
+                self._alive += 1
+            else:
+                self._idle -= 1
+        self._work.put((work, future))
+        if start:
+            threading.Thread(target=self._serve, name="holdfast-job", daemon=True).start()
+        return await future
+
+    def abandon(self) -> None:
+        """A thread is stuck in a handler that was given up: allow another in its place."""
+        with self._lock:
+            self._size += 1
+
+    def _serve(self) -> None:
+        while (item := self._work.get()) is not None:
+            work, future = item
+            loop = future.get_loop()
+            result: Any = None
+            error: BaseException | None = None
+            try:
+                result = work()
+            except BaseException as raised:
+                error = raised
+            with self._lock:
+                self._idle += 1
+            try:
+                loop.call_soon_threadsafe(_answer, future, result, error)
+            except RuntimeError:
+                return  # the loop is closed: nobody waits for this any more
+
+    def close(self) -> None:
+        for _ in range(self._alive):
+            self._work.put(None)
+
+
+def _answer(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

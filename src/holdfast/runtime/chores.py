@@ -1,0 +1,58 @@
+"""Runs the chores: each when it is due, none in the way of another, in any number of processes at once."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Protocol
+
+import structlog
+
+from holdfast.runtime.expirer import Expirer
+from holdfast.runtime.pruner import Pruner
+from holdfast.runtime.reaper import Reaper
+from holdfast.runtime.sealer import Sealer
+from holdfast.runtime.waker import Waker
+from holdfast.store.sql_store import SqlStore
+
+log = structlog.get_logger("holdfast.chores")
+
+
+class Chore(Protocol):
+    """One small thing that is done again and again."""
+
+    async def run_once(self, now_ms: int | None = None) -> object: ...
+
+
+EVERY_S = {"reaper": 1.0, "expirer": 1.0, "sealer": 2.0, "pruner": 60.0}
+
+
+class Chores:
+    def __init__(self, store: SqlStore, waker: Waker) -> None:
+        self._chores: dict[str, Chore] = {
+            "reaper": Reaper(store),
+            "expirer": Expirer(store),
+            "sealer": Sealer(store),
+            "pruner": Pruner(store),
+        }
+        self._waker = waker
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(self._loop(name), name=f"holdfast-{name}") for name in self._chores]
+
+    async def _loop(self, name: str) -> None:
+        chore, every_s = self._chores[name], EVERY_S[name]
+        while True:
+            # Spread over the interval, so that many processes do not all come at once.
+            await asyncio.sleep(every_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, guards nothing
+            try:
+                if await chore.run_once():
+                    self._waker.wake()
+            except Exception as error:  # a chore that fails today is tried again: it is nobody's job to die of it
+                log.warning("chore_failed", chore=name, error=str(error))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

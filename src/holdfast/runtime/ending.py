@@ -1,0 +1,110 @@
+"""How a handler's end becomes an outcome: what it returned, or what it raised."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from holdfast.kernel import outcome as o
+from holdfast.kernel.classify import Classifier, error_class_of, retryable
+from holdfast.kernel.errors import ErrorClass
+from holdfast.kernel.job import Failure, Job
+from holdfast.kernel.payload import sanitise
+from holdfast.kernel.policy import Exhausted
+from holdfast.runtime.context import Context, JobStopped
+from holdfast.runtime.registry import TaskDef
+
+T = TypeVar("T")
+MESSAGE_CHARS = 2_000
+TRACE_LINES = 12
+
+
+class Skip(Exception):
+    """Raised by a handler that finds nothing to do: the job ends well, as skipped."""
+
+
+class Partial(Generic[T]):
+    """Returned by a handler that did some of its work: the job ends with this result, marked as partial."""
+
+    def __init__(self, result: T, reason: str | None = None) -> None:
+        self.result = result
+        self.reason = reason
+
+
+def returned(value: Any, ctx: Context) -> o.Outcome:
+    """The outcome of a handler that came back."""
+    if ctx.saw_stop:
+        result = value.result if isinstance(value, Partial) else value
+        return o.Cancelled("stopped as asked", _json(result))
+    if isinstance(value, Partial):
+        return o.Partial(_json(value.result), value.reason)
+    return o.Done(_json(value))
+
+
+def raised(error: BaseException, task: TaskDef, job: Job, classifier: Classifier, worker: str) -> o.Outcome:
+    """The outcome of a handler that raised."""
+    if isinstance(error, JobStopped):
+        return o.Cancelled("stopped as asked")
+    if isinstance(error, Skip):
+        return o.Skip(str(error) or "nothing to do")
+    kind = error_class_of(error, classifier)
+    failure = failure_of(error, kind, job, worker)
+    if retryable(kind):
+        return o.Retry(failure)
+    reason = "validation_failed" if kind is ErrorClass.VALIDATION else "policy_violation"
+    return o.Fail(failure, reason if task.on_exhausted is Exhausted.DEAD_LETTER else None)
+
+
+def bad_input(error: BaseException, task: TaskDef, job: Job, worker: str) -> o.Outcome:
+    """The outcome of a job whose stored arguments the task cannot take: another try would not help."""
+    code = "parse_error" if isinstance(error, ValueError) else "validation_failed"
+    failure = failure_of(error, ErrorClass.VALIDATION, job, worker, code=code, stage="input")
+    return o.Fail(failure, code)
+
+
+def timed_out(task: TaskDef, job: Job, worker: str) -> o.Outcome:
+    seconds = (task.timeout_ms or 0) / 1_000
+    message = f"ran longer than its {seconds:g} s"
+    context = {"attempt": job.attempt, "worker_id": worker}
+    return o.TimedOut(Failure("timeout", ErrorClass.TRANSIENT.value, message, context))
+
+
+def failure_of(
+    error: BaseException,
+    kind: ErrorClass,
+    job: Job,
+    worker: str,
+    *,
+    code: str | None = None,
+    stage: str = "exec",
+) -> Failure:
+    said = getattr(error, "context", None)
+    context: dict[str, object] = {"attempt": job.attempt, "worker_id": worker}
+    if isinstance(said, dict):
+        context |= said
+    if kind is not ErrorClass.VALIDATION and error.__traceback__ is not None:
+        context["trace"] = _trace(error)
+    own = getattr(error, "code", None)
+    name = code or (own if isinstance(own, str) else None) or type(error).__name__
+    message = str(error)[:MESSAGE_CHARS] or type(error).__name__
+    clean: dict[str, object] = json.loads(sanitise({"m": message, "c": context}, max_bytes=16_384))
+    return Failure(str(name), kind.value, str(clean["m"]), clean["c"] if isinstance(clean["c"], dict) else {}, stage)
+
+
+def _trace(error: BaseException) -> str:
+    """Where it came from: the handler's own frames, the last ones first in importance."""
+    lines = traceback.format_tb(error.__traceback__)
+    own = [line for line in lines if "/holdfast/runtime/" not in line and "/holdfast/executors/" not in line]
+    return "".join(own[-TRACE_LINES:])
+
+
+def _json(value: Any) -> str | None:
+    if value is None:
+        return None
+    with suppress(TypeError, RecursionError):  # what it cannot make plain, sanitise shows as text
+        value = msgspec.to_builtins(value, str_keys=True)
+    return sanitise(value)

@@ -1,0 +1,193 @@
+"""The facade: a store, a registry of tasks, and the loop that both live in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+
+from holdfast import config
+from holdfast.kernel.classify import Classifier
+from holdfast.kernel.errors import NotFoundError
+from holdfast.kernel.job import Job, Spec
+from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.lifecycles import BUILT_IN
+from holdfast.kernel.state import State
+from holdfast.runtime import commands
+from holdfast.runtime.chores import Chores
+from holdfast.runtime.context import Context
+from holdfast.runtime.handle import JobHandle
+from holdfast.runtime.opening import open_store
+from holdfast.runtime.portal import Portal
+from holdfast.runtime.registry import Registry, declare
+from holdfast.runtime.task import Decorator, Task
+from holdfast.runtime.waker import Waker
+from holdfast.runtime.worker import Worker
+from holdfast.store.reads import Filter
+from holdfast.store.sql_store import SqlStore
+
+P = ParamSpec("P")
+R = TypeVar("R")
+ANNOUNCE_EVERY_S = 0.02
+
+
+class Engine:
+    """Declare tasks on it, submit them, look at their jobs.
+
+    `url` is "sqlite:///relative.db", "sqlite:////absolute.db" or "postgresql://…"; without one it is HOLDFAST_DB, else
+    ./.holdfast/holdfast.db. The database is opened, and brought up to date, at the first call that needs it.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        classifier: Classifier | None = None,
+        clock: Callable[[], int] | None = None,
+    ) -> None:
+        self.url = config.load({"db": url}).db
+        self.registry = Registry()
+        self.portal = Portal()
+        self.classifier = classifier or Classifier()
+        self.waker = Waker()
+        self._clock = clock
+        self.tables: dict[str, Lifecycle] = dict(BUILT_IN)
+        self._store: SqlStore | None = None
+        self._opening: asyncio.Lock | None = None
+        self._announced_s = 0.0
+        self._announcing: asyncio.Task[None] | None = None
+
+    @overload
+    def task(self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
+    @overload
+    def task(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
+    @overload
+    def task(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
+    @overload
+    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
+    @overload
+    def task(self, *, lifecycle: str | Lifecycle = "durable", **options: Any) -> Decorator: ...
+    def task(self, *function: Any, **options: Any) -> Any:
+        """Declare a function as a task. It stays an ordinary function."""
+        lifecycle = options.pop("lifecycle", "durable")
+        if isinstance(lifecycle, Lifecycle):
+            self.tables[lifecycle.name] = lifecycle
+        table = lifecycle if isinstance(lifecycle, Lifecycle) else self.table(lifecycle)
+
+        def wrap(function: Callable[..., Any]) -> Task[Any, Any]:
+            definition = declare(function, table, options)
+            self.registry.add(definition)
+            return Task(self, definition)
+
+        return wrap(*function) if function else wrap
+
+    def table(self, name: str) -> Lifecycle:
+        try:
+            return self.tables[name]
+        except KeyError:
+            known = ", ".join(sorted(self.tables))
+            raise NotFoundError("lifecycle", name, f"known here: {known}") from None
+
+    def label(self, job: Job) -> State:
+        return self.table(job.lifecycle).state(job.state)
+
+    async def opened(self) -> SqlStore:
+        """The store, opened and brought up to date. Only inside the engine's own loop."""
+        if self._store is None:
+            self._opening = self._opening or asyncio.Lock()
+            async with self._opening:
+                if self._store is None:
+                    store = open_store(self.url, clock=self._clock)
+                    await store.migrate()
+                    for name, table in self.tables.items():
+                        if name not in BUILT_IN:
+                            await store.register(table)
+                    self._store = store
+        return self._store
+
+    async def asubmit_specs(self, specs: Sequence[Spec]) -> list[str]:
+        """Store specs and wake whoever waits for them. Only inside the engine's own loop."""
+        store = await self.opened()
+        submitted = await store.submit(specs)
+        self.waker.wake()
+        await self._announce(store)
+        return [answer.job_id for answer in submitted]
+
+    async def _announce(self, store: SqlStore) -> None:
+        """One notification for all that is submitted within a moment: one per commit would cost more than the jobs."""
+        now_s = time.monotonic()
+        if now_s - self._announced_s >= ANNOUNCE_EVERY_S:
+            self._announced_s = now_s
+            await store.bell.announce()
+        elif self._announcing is None or self._announcing.done():
+            self._announcing = asyncio.create_task(self._announce_later(store))
+
+    async def _announce_later(self, store: SqlStore) -> None:
+        await asyncio.sleep(ANNOUNCE_EVERY_S)
+        self._announced_s = time.monotonic()
+        await store.bell.announce()
+
+    def submit(self, task: str, args: Mapping[str, Any] | None = None, **options: Any) -> JobHandle[Any]:
+        """Submit a declared task by its name, with its arguments by theirs."""
+        definition = self.registry.get(task)
+        chosen: Task[Any, Any] = Task(self, definition).options(**options)
+        spec = chosen.spec_of(definition.signature.pack_named(args or {}))
+        [job_id] = self.portal.call(self.asubmit_specs([spec]))
+        return JobHandle(self, job_id, definition)
+
+    def get_job(self, job_id: str) -> Job:
+        return self.portal.call(commands.get_job(self, job_id))
+
+    def list_jobs(self, *, state: str | None = None, limit: int = 50, **where: Any) -> list[Job]:
+        states = None if state is None else commands.states_named(self.tables, state)
+        chosen = Filter(states=states, **where)
+        return self.portal.call(commands.list_jobs(self, chosen, limit))
+
+    def cancel_job(self, job_id: str, reason: str = "cancelled", *, mode: str = "soft") -> State:
+        return self.portal.call(self.acancel_job(job_id, reason, mode=mode))
+
+    async def acancel_job(self, job_id: str, reason: str = "cancelled", *, mode: str = "soft") -> State:
+        return self.label(await commands.cancel(self, job_id, reason, mode))
+
+    def resume_job(self, job_id: str, reason: str = "resumed") -> State:
+        return self.label(self.portal.call(commands.resume(self, job_id, reason)))
+
+    @contextmanager
+    def worker(
+        self, *, queues: Sequence[str] = ("default",), concurrency: int = 10, grace_s: float = 30.0
+    ) -> Iterator[Worker]:
+        """A worker in this process, with the chores, for as long as the block runs."""
+        worker = self.portal.call(self._start_worker(queues, concurrency))
+        chores = self.portal.call(self._start_chores())
+        try:
+            yield worker
+        finally:
+            self.portal.call(worker.stop(grace_s))
+            self.portal.call(chores.stop())
+
+    async def _start_worker(self, queues: Sequence[str], concurrency: int) -> Worker:
+        worker = Worker(self, queues=queues, concurrency=concurrency)
+        await worker.start()
+        return worker
+
+    async def _start_chores(self) -> Chores:
+        chores = Chores(await self.opened(), self.waker)
+        chores.start()
+        return chores
+
+    async def _shut(self, store: SqlStore) -> None:
+        if self._announcing is not None and not self._announcing.done():
+            self._announcing.cancel()
+            await store.bell.announce()
+        await store.close()
+
+    def close(self) -> None:
+        """Close the database and end the loop. The engine may be used again afterwards."""
+        if self._store is not None:
+            store, self._store = self._store, None
+            self.portal.call(self._shut(store))
+        self._opening = None
+        self.portal.close()
+        self.waker = Waker()

@@ -1,0 +1,84 @@
+"""Submit inside the caller's own PostgreSQL transaction: the job exists exactly when what it belongs to does.
+
+Works with psycopg, asyncpg, and SQLAlchemy connections on top of either. The transaction stays the caller's: nothing is
+committed here, and workers are not woken before it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, cast
+
+from holdfast.kernel.errors import HoldfastError
+from holdfast.kernel.job import Spec
+from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.store.door import Door
+from holdfast.store.postgres_dialect import PostgresDialect
+from holdfast.store.script import Query
+from holdfast.store.statements import PARAMETER, named, numbered
+
+
+def submit_in(connection: Any, spec: Spec, tables: Mapping[str, Lifecycle]) -> None:
+    """Write a job and its first event through a synchronous connection."""
+    raw = _driver_connection(connection)
+    if _kind(raw) != "psycopg" or inspect.iscoroutinefunction(raw.execute):
+        raise _unusable(connection, "asubmit")
+    query = _query(spec, tables)
+    raw.execute(_percent(query.name), {name: _plain(value) for name, value in query.params.items()})
+
+
+async def asubmit_in(connection: Any, spec: Spec, tables: Mapping[str, Lifecycle]) -> None:
+    """The same through an asynchronous one."""
+    raw = _driver_connection(connection)
+    query = _query(spec, tables)
+    match _kind(raw):
+        case "asyncpg":
+            statement = numbered("postgres", query.name)
+            await raw.fetch(statement.text, *[query.params[name] for name in statement.names])
+        case "psycopg" if inspect.iscoroutinefunction(raw.execute):
+            await raw.execute(_percent(query.name), {name: _plain(value) for name, value in query.params.items()})
+        case _:
+            raise _unusable(connection, "submit")
+
+
+def _query(spec: Spec, tables: Mapping[str, Lifecycle]) -> Query:
+    if spec.key is not None:
+        raise HoldfastError(
+            "a key cannot be held inside a transaction of the caller's",
+            field="key",
+            remedy="leave the key out: the transaction itself makes the job unique, or submit without connection=",
+        )
+    [step] = PostgresDialect().create([Door(tables).admit(spec)])
+    return cast(Query, step)
+
+
+def _percent(name: str) -> str:
+    return PARAMETER.sub(lambda match: f"%({match[1]})s", named("postgres", name).text.replace("%", "%%"))
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _kind(raw: Any) -> str:
+    return type(raw).__module__.partition(".")[0]
+
+
+def _driver_connection(connection: Any) -> Any:
+    """What is under a SQLAlchemy connection or session; anything else is its own driver."""
+    if _kind(connection) != "sqlalchemy":
+        return connection
+    if hasattr(connection, "connection") and callable(connection.connection):
+        connection = connection.connection()  # a session
+    pooled = connection.connection
+    return getattr(pooled, "driver_connection", pooled)
+
+
+def _unusable(connection: Any, other: str) -> HoldfastError:
+    kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    return HoldfastError(
+        f"connection is {kind}",
+        field="connection",
+        remedy=f"pass a psycopg, asyncpg or SQLAlchemy connection; for the other kind of caller there is {other}",
+    )

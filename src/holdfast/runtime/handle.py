@@ -1,0 +1,125 @@
+"""A job as its submitter holds it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from holdfast.kernel.errors import HoldfastError, NotFoundError
+from holdfast.kernel.event import Event
+from holdfast.kernel.job import Job
+from holdfast.kernel.state import RANK, SUCCESSFUL, Canonical, State
+
+if TYPE_CHECKING:
+    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.registry import TaskDef
+
+R = TypeVar("R")
+FIRST_LOOK_S = 0.002
+SLOWEST_LOOK_S = 0.25
+
+
+class JobFailedError(HoldfastError):
+    """The job ended without a result."""
+
+    def __init__(self, job_id: str, state: str, error: dict[str, Any] | None) -> None:
+        self.job_id, self.state, self.error = job_id, state, error
+        said = f": {error['code']}: {error['message']}" if error else ""
+        super().__init__(f"job {job_id} {state}{said}", remedy=f"holdfast job explain {job_id}")
+
+
+class JobCancelledError(JobFailedError):
+    """The job was cancelled."""
+
+
+class WaitTimeoutError(HoldfastError, TimeoutError):
+    """The job did not end in time; it goes on."""
+
+
+class JobHandle(Generic[R]):
+    """Every call asks the store: a handle holds no state of its own."""
+
+    def __init__(self, engine: Engine, job_id: str, task: TaskDef | None = None) -> None:
+        self.engine = engine
+        self.id = job_id
+        self._task = task
+
+    def __repr__(self) -> str:
+        return f"<job {self.id}>"
+
+    def _call(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return self.engine.portal.call(coroutine)
+
+    def job(self) -> Job:
+        """The whole row."""
+        job: Job = self._call(self._job())
+        return job
+
+    def state(self) -> State:
+        return self.engine.label(self.job())
+
+    async def astate(self) -> State:
+        return self.engine.label(await self.engine.portal.hop(self._job()))
+
+    def result(self, timeout: float | None = None) -> R:
+        """Wait for the job and return its result; raises JobFailedError, JobCancelledError or WaitTimeoutError."""
+        value: R = self._call(self._result(timeout))
+        return value
+
+    async def aresult(self, timeout: float | None = None) -> R:
+        value: R = await self.engine.portal.hop(self._result(timeout))
+        return value
+
+    def wait(self, timeout: float | None = None) -> State:
+        """Wait until the job is over, however it ends."""
+        return self.engine.label(self._call(self._wait(timeout)))
+
+    async def await_(self, timeout: float | None = None) -> State:
+        return self.engine.label(await self.engine.portal.hop(self._wait(timeout)))
+
+    def cancel(self, reason: str = "cancelled", *, mode: str = "soft") -> State:
+        """Stop the job: at once when it is not running, else by asking its worker (soft) or for good (hard)."""
+        return self.engine.cancel_job(self.id, reason, mode=mode)
+
+    async def acancel(self, reason: str = "cancelled", *, mode: str = "soft") -> State:
+        return await self.engine.portal.hop(self.engine.acancel_job(self.id, reason, mode=mode))
+
+    def events(self) -> list[Event]:
+        events: list[Event] = self._call(self._events())
+        return events
+
+    async def _events(self) -> list[Event]:
+        return await (await self.engine.opened()).reads.events(self.id)
+
+    async def _job(self) -> Job:
+        job = await (await self.engine.opened()).reads.get(self.id)
+        if job is None:
+            raise NotFoundError("job", self.id, "it may have been pruned: holdfast job list")
+        return job
+
+    async def _wait(self, timeout: float | None) -> Job:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        pause = FIRST_LOOK_S
+        while True:
+            job = await self._job()
+            if RANK[job.state] >= RANK[Canonical.SUCCEEDED]:
+                return job
+            if deadline is not None and time.monotonic() >= deadline:
+                raise WaitTimeoutError(
+                    f"job {self.id} is {self.engine.label(job)} after {timeout:g} s", remedy="it goes on: wait again"
+                )
+            left = pause if deadline is None else min(pause, max(0.0, deadline - time.monotonic()))
+            await asyncio.sleep(left)
+            pause = min(pause * 1.5, SLOWEST_LOOK_S)
+
+    async def _result(self, timeout: float | None) -> R:
+        job = await self._wait(timeout)
+        outcome = json.loads(job.outcome) if job.outcome else {}
+        if job.state in SUCCESSFUL:
+            value = outcome.get("result")
+            return cast(R, value if self._task is None else self._task.signature.result(value))
+        kind = JobCancelledError if job.state == Canonical.CANCELLED else JobFailedError
+        raise kind(self.id, str(self.engine.label(job)), outcome.get("error"))

@@ -1,0 +1,64 @@
+"""How a context reaches the store from where its handler runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from holdfast.kernel.errors import LeaseConflictError
+from holdfast.kernel.job import Job
+from holdfast.store.sql_store import SqlStore
+
+T = TypeVar("T")
+
+
+class LoopLink:
+    """From the worker's loop. Every write carries the fence: a job that was lost keeps nothing more."""
+
+    def __init__(self, store: SqlStore, owner: str, job: Job) -> None:
+        self._kept = store.kept
+        self._owner = owner
+        self._job = job
+
+    async def load_step(self, name: str) -> str | None:
+        return await self._kept.step(self._job.id, name)
+
+    async def save_step(self, name: str, result: str) -> None:
+        self._ours(await self._kept.keep_step(self._job.id, self._job.attempt, self._owner, name, result))
+
+    async def load_checkpoint(self) -> str | None:
+        return await self._kept.checkpoint(self._job.id)
+
+    async def save_checkpoint(self, data: str) -> None:
+        self._ours(await self._kept.keep_checkpoint(self._job.id, self._job.attempt, self._owner, data))
+
+    async def save_artifact(self, name: str, data: bytes) -> None:
+        self._ours(await self._kept.keep_artifact(self._job.id, self._job.attempt, self._owner, name, data))
+
+    def _ours(self, kept: bool) -> None:
+        if not kept:
+            raise LeaseConflictError(f"job {self._job.id} is no longer ours", context={"attempt": self._job.attempt})
+
+
+class ThreadLink:
+    """From a handler's thread: each call waits for the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, link: LoopLink) -> None:
+        self._loop = loop
+        self._link = link
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def load_step(self, name: str) -> str | None:
+        return self._wait(self._link.load_step(name))
+
+    def save_step(self, name: str, result: str) -> None:
+        self._wait(self._link.save_step(name, result))
+
+    def save_checkpoint(self, data: str) -> None:
+        self._wait(self._link.save_checkpoint(data))
+
+    def save_artifact(self, name: str, data: bytes) -> None:
+        self._wait(self._link.save_artifact(name, data))

@@ -1,0 +1,64 @@
+"""The one door from synchronous callers to the asynchronous inside: an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from holdfast.kernel.errors import HoldfastError
+
+T = TypeVar("T")
+
+
+class Portal:
+    """Started at the first call. Never used from its own loop: that would wait for itself."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._run, args=(self._loop,), name="holdfast", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    @staticmethod
+    def _run(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        loop.close()
+
+    def call(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
+        """Run a coroutine inside and wait for it."""
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise HoldfastError(
+                "a blocking call from inside the engine's own loop",
+                remedy="await the asynchronous form instead: asubmit, aresult, …",
+            )
+        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        try:
+            return future.result(timeout_s)
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+    async def hop(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine inside and await it from another loop, or from this one."""
+        if asyncio.get_running_loop() is self._loop:
+            return await coroutine
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self.loop))
+
+    def close(self) -> None:
+        with self._lock:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()

@@ -1,0 +1,133 @@
+"""A task's arguments: checked against its signature when they are submitted, typed again when it runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, get_type_hints
+
+import msgspec
+
+from holdfast.kernel.errors import HoldfastError
+from holdfast.kernel.payload import encode
+
+EMPTY = inspect.Parameter.empty
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class ArgumentsError(HoldfastError, TypeError):
+    """The arguments do not fit the task's signature."""
+
+
+class Signature:
+    """What a task takes. A parameter of the context's type is filled in when it runs, never submitted."""
+
+    def __init__(self, function: Callable[..., Any], name: str, context_type: type) -> None:
+        self.name = name
+        hints = _hints(function)
+        signature = inspect.signature(function)
+        contexts = [p for p in signature.parameters if hints.get(p) is context_type]
+        self.context = contexts[0] if contexts else None
+        kept = [p for n, p in signature.parameters.items() if n != self.context]
+        self._signature = signature.replace(parameters=kept)
+        self._types = {p.name: _usable(hints.get(p.name, Any), p.kind) for p in kept}
+        self._all = kept
+        self.returns = _usable(hints.get("return", Any), POSITIONAL[0])
+
+    def describe(self) -> str:
+        return f"{self.name}{self._signature.replace(return_annotation=EMPTY)}"
+
+    def pack(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """Arguments as JSON text by parameter name, or ArgumentsError that names the one that is wrong."""
+        try:
+            bound = self._signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise ArgumentsError(f"{self.name}: {error}", remedy=f"it takes {self.describe()}") from None
+        plain = {name: _plain(f"{self.name}.{name}", value) for name, value in bound.items()}
+        for name, value in plain.items():
+            self._convert(name, value)
+        return encode(plain, what="args")
+
+    def pack_named(self, named: Mapping[str, Any]) -> str:
+        """The same for arguments that came by name, as JSON does."""
+        args, kwargs = self._spread(dict(named))
+        return self.pack(tuple(args), kwargs)
+
+    def unpack(self, payload: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Typed arguments from stored ones. They are checked again: the code may have changed since."""
+        typed = {name: self._convert(name, value) for name, value in payload.items()}
+        args, kwargs = self._spread(typed)
+        try:
+            self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentsError(f"{self.name}: {error}", remedy=f"it takes {self.describe()}") from None
+        return args, kwargs
+
+    def _spread(self, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Arguments by name as positional and keyword ones: only what must be positional is."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        left = dict(named)
+        variadic = any(p.kind is p.VAR_POSITIONAL and left.get(p.name) for p in self._all)
+        for p in self._all:
+            if p.name not in left:
+                continue
+            value = left.pop(p.name)
+            if p.kind is p.VAR_POSITIONAL:
+                args.extend(value)
+            elif p.kind is p.VAR_KEYWORD:
+                kwargs.update(value)
+            elif p.kind is p.POSITIONAL_ONLY or (variadic and p.kind is p.POSITIONAL_OR_KEYWORD):
+                args.append(value)
+            else:
+                kwargs[p.name] = value
+        return args, kwargs | left
+
+    def _convert(self, name: str, value: Any) -> Any:
+        kind = self._types.get(name, Any)
+        if kind is Any:
+            return value
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            raise ArgumentsError(
+                f"{self.name}: {name}: {error}", field=name, remedy=f"it takes {self.describe()}"
+            ) from None
+
+    def result(self, value: Any) -> Any:
+        """A stored result as the type that the task says it returns, where that fits."""
+        if self.returns is Any or value is None:
+            return value
+        try:
+            return msgspec.convert(value, self.returns)
+        except msgspec.ValidationError:
+            return value
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except Exception:
+        # A name that only the type checker knows: such a task is checked by its parameters' names alone.
+        return {}
+
+
+def _usable(kind: Any, parameter: Any) -> Any:
+    """A type that values can be checked against; Any for one that means nothing to JSON."""
+    if parameter is inspect.Parameter.VAR_POSITIONAL:
+        kind = list[kind]
+    elif parameter is inspect.Parameter.VAR_KEYWORD:
+        kind = dict[str, kind]
+    try:
+        msgspec.json.Decoder(kind)
+    except TypeError:
+        return Any
+    return kind
+
+
+def _plain(field: str, value: Any) -> Any:
+    try:
+        return msgspec.to_builtins(value, str_keys=True)
+    except (TypeError, RecursionError):
+        # Left as it is: the payload's door says exactly what is wrong, and where.
+        return value
