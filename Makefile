@@ -67,7 +67,8 @@ test: check
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 bench: setup
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench store
+	$(BIN)/python -m bench peers
 
 soak: setup
 	$(BIN)/python -m bench.soak
@@ -82,7 +83,10 @@ locks: .venv/.bootstrap
 	$(call lock,core,pyproject.toml -c requirements/bootstrap.lock)
 	$(call lock,dev,pyproject.toml --extra postgres --extra redis requirements/bootstrap.in requirements/dev.in \
 		-c requirements/bootstrap.lock -c requirements/core.lock)
+	@# What the bench compares with: each by itself, and oban with the oldest Python that it takes.
+	for peer in awa dbos huey pgqueuer procrastinate; do $(COMPILE) bench/peers/$$peer.in -o bench/peers/$$peer.lock || exit; done
+	$(subst 3.11,3.12,$(COMPILE)) bench/peers/oban.in -o bench/peers/oban.lock
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv bench/.envs .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

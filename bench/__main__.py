@@ -1,4 +1,4 @@
-"""`python -m bench store [--quick] [--store sqlite|postgres] [--million]` and `python -m bench audit`."""
+"""`python -m bench store` (the default), `python -m bench peers` and `python -m bench audit`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from cyclopts import App
 
 from bench import store as stores_bench
 from bench.audit import main as audit_main
+from bench.contest import main as peers_main
+from bench.races import races
+from bench.roster import chosen
 from bench.scenario import QUICK_ROUNDS, ROUNDS, scenarios
 
 app = App(name="bench", help="Measure Holdfast on this machine, against the limit of its own tables.")
@@ -48,6 +51,31 @@ def store(
         rounds=rounds or (QUICK_ROUNDS if quick else ROUNDS),
         limit_s=limit_s,
     )
+
+
+@app.command
+def peers(
+    *,
+    quick: bool = False,
+    store: Literal["sqlite", "postgres"] | None = None,
+    only: tuple[str, ...] = (),
+    million: bool = True,
+) -> None:
+    """Our worker against those of other queues: each in an environment of its own, all on one database server.
+
+    Parameters
+    ----------
+    quick
+        10,000 jobs at most, one round, little time for each: under three minutes.
+    store
+        Only this store.
+    only
+        Only these contenders, and Holdfast: pgqueuer, oban, procrastinate, dbos, awa, huey.
+    million
+        Also a million jobs, loaded at once and drained right away.
+    """
+    stores = (store,) if store else ("postgres", "sqlite")
+    print(peers_main(stores, chosen(only), races(quick=quick, million=million)))
 
 
 @app.command

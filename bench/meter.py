@@ -60,6 +60,37 @@ def server_cpu_s(pid: int) -> float:
     return (children + own + ended) / TICKS_PER_S
 
 
+def tree_cpu_s(pid: int) -> float:
+    """The CPU time so far of a process and all below it, and of those of their children that have ended."""
+    ticks = (_ticks(Path(f"/proc/{each}")) for each in tree(pid))
+    return sum(own + ended for _, own, ended in ticks) / TICKS_PER_S
+
+
+def tree_peak_mb(pid: int) -> float:
+    """The most memory that a process and those below it have had resident, each at its own peak."""
+    return sum(map(_peak_kb, tree(pid))) / 1024
+
+
+def tree(pid: int) -> list[int]:
+    """A process and all below it that live."""
+    children: dict[int, list[int]] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        children.setdefault(_ticks(process)[0], []).append(int(process.name))
+    found = [pid]
+    for each in found:
+        found += children.get(each, ())
+    return found
+
+
+def _peak_kb(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0  # ended since it was listed
+    found = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(found[0]) if found else 0
+
+
 def _ticks(process: Path) -> tuple[int, int, int]:
     """Its parent, its own ticks, and those of its children that have ended."""
     try:

@@ -99,22 +99,26 @@ def write(series: Series, profile: dict[str, Any], versions: list[str]) -> Path:
     """Keep everything that was measured. Returns the file."""
     now = datetime.now(UTC)
     data = {
-        "at": now.isoformat(timespec="seconds"),
-        "commit": _commit(),
         "profile": profile,
-        "machine": {
-            "cpus": os.cpu_count(),
-            "load_at_end": os.getloadavg(),
-            "system": platform.platform(),
-            "python": platform.python_version(),
-            "databases": versions,
-        },
+        "databases": versions,
         "phases": [_phase(phase, readings) for phase, readings in series.items()],
         "against_ourselves": against_ourselves(series),
     }
+    return keep(f"{now:%Y%m%dT%H%M%SZ}", now, data)
+
+
+def keep(name: str, now: datetime, data: dict[str, Any]) -> Path:
+    """Write what was found, under when, where and on what it was found."""
+    machine = {
+        "cpus": os.cpu_count(),
+        "load_at_end": os.getloadavg(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+    everything = {"at": now.isoformat(timespec="seconds"), "commit": _commit(), "machine": machine, **data}
     RESULTS.mkdir(exist_ok=True)
-    file = RESULTS / f"{now:%Y%m%dT%H%M%SZ}.json"
-    file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    file = RESULTS / f"{name}.json"
+    file.write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
     return file
 
 

@@ -25,9 +25,12 @@ class Settings:
 
     db: str = DEFAULT_DB
     """`sqlite:///relative.db`, `sqlite:////absolute.db`, a path, or `postgresql://…`."""
+    app: str | None = None
+    """`module:name` of the engine that declares the tasks, for commands that need one."""
 
     def __post_init__(self) -> None:
         check_database_url(self.db)
+        check_place(self.app)
 
 
 def load(
@@ -36,7 +39,7 @@ def load(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Settings:
-    """File < environment (`HOLDFAST_DB`) < arguments. None among the arguments means not given."""
+    """File < environment (`HOLDFAST_DB`, `HOLDFAST_APP`) < arguments. None among the arguments means not given."""
     import os
 
     environment = os.environ if environment is None else environment
@@ -75,6 +78,15 @@ def check_database_url(url: object) -> None:
     path = url.removeprefix(SQLITE)
     if not url.startswith(POSTGRES) and (not path or "://" in path or path.startswith("sqlite:")):
         raise ConfigError(f"db {without_password(url)!r} is not a database", field="db", remedy=forms)
+
+
+def check_place(place: object) -> None:
+    """Raise ConfigError when this does not say where an engine is."""
+    if place is None:
+        return
+    module, _, name = place.partition(":") if isinstance(place, str) else ("", "", "")
+    if not (module and name):
+        raise ConfigError(f"app {place!r} is not module:name", field="app", remedy="say shop.jobs:app")
 
 
 def sqlite_path(url: str) -> Path | None:

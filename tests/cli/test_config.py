@@ -41,7 +41,7 @@ def test_an_address_that_no_store_has(url: str) -> None:
     ("text", "told"),
     [
         ("db = 7", "db must be text, not 7"),
-        ("databse = 'x'", "unknown key 'databse'; known: db"),
+        ("databse = 'x'", "unknown key 'databse'; known: db, app"),
         ("db = ", "is not TOML"),
     ],
 )

@@ -20,12 +20,23 @@ EVERYWHERE = Group("Everywhere", sort_key=99)
 
 # Each by its import path: only the command that is run is imported.
 COMMANDS = {
-    "job": ("holdfast.cli.job:app", "Look at jobs: list, show, events, prove."),
+    "demo": ("holdfast.cli.demo:demo", "See it work: a minute of jobs, crashes and proofs."),
+    "run": ("holdfast.cli.run:run", "Submit a task, and wait for it if asked to."),
+    "worker": ("holdfast.cli.worker:worker", "Run a worker until it is told to stop."),
+    "job": ("holdfast.cli.job:app", "Jobs: list, show, wait, watch, cancel, retry, explain and more."),
+    "dead": ("holdfast.cli.dead:app", "Dead letters: list, groups, replay, discard."),
+    "queue": ("holdfast.cli.queue:app", "Queues: list, pause, resume."),
+    "workers": ("holdfast.cli.workers:workers", "Who works, on which queues."),
+    "leases": ("holdfast.cli.leases:leases", "Who holds which job, and for how long."),
     "lifecycle": ("holdfast.cli.lifecycle:app", "The tables that jobs follow: list, show, check."),
+    "schedule": ("holdfast.cli.schedule:app", "What is submitted by the clock: list, pause, resume, run, remove."),
     "audit": ("holdfast.cli.audit:audit", "Check every invariant over every job and every seal."),
     "seal": ("holdfast.cli.seal:seal", "Seal the log up to now."),
     "verify": ("holdfast.cli.verify:verify", "Verify a job's certificate, offline."),
     "db": ("holdfast.cli.db:app", "The database: migrate, check."),
+    "doctor": ("holdfast.cli.doctor:doctor", "Look whether all is well here, and what helps where it is not."),
+    "bench": ("holdfast.cli.bench:bench", "Measure this machine: submit, drain, latency."),
+    "completion": ("holdfast.cli.completion:completion", "Print the completion script of a shell."),
     "version": ("holdfast.cli.version:version", "Print the version."),
 }
 
@@ -47,6 +58,7 @@ def launch(
     db: Annotated[str | None, Parameter(group=EVERYWHERE)] = None,
     output: Annotated[Output | None, Parameter(name=["--output", "-o"], group=EVERYWHERE)] = None,
     json: Annotated[bool, Parameter(group=EVERYWHERE)] = False,
+    place: Annotated[str | None, Parameter(name="--app", group=EVERYWHERE)] = None,
 ) -> int:
     """Run one command.
 
@@ -59,10 +71,12 @@ def launch(
         How data is printed; a table if not said.
     json
         Short for -o json.
+    place
+        The engine, as module:name, for what needs its tasks. Else HOLDFAST_APP, else app of holdfast.toml.
     """
     if json and output not in (None, Output.JSON):
         raise UsageError(f"--json and -o {output} contradict each other", remedy="give one of them")
-    here = Invocation(db=db, output=Output.JSON if json else output or Output.TABLE)
+    here = Invocation(db=db, output=Output.JSON if json else output or Output.TABLE, app=place)
     command, bound, ignored = app.parse_args(words, print_error=False, exit_on_error=False)
     extra = {"here": here} if "here" in ignored else {}
     answer: Any = command(*bound.args, **bound.kwargs, **extra)

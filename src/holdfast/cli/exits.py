@@ -16,6 +16,9 @@ class Exit(IntEnum):
     NOT_PERMITTED = 4
     CONFLICT = 5
     UNAVAILABLE = 6
+    JOB_FAILED = 10
+    JOB_CANCELLED = 11
+    WAIT_TIMED_OUT = 124
     INTERRUPTED = 130
     BROKEN_PIPE = 141
 

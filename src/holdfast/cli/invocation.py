@@ -7,18 +7,20 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from holdfast.config import Settings, load
+from holdfast.cli.exits import UsageError
+from holdfast.config import DEFAULT_DB, Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from holdfast.runtime.engine import Engine
     from holdfast.store.sql_store import SqlStore
 
 WIDE = 160
@@ -38,10 +40,27 @@ class Invocation:
 
     db: str | None = None
     output: Output = Output.TABLE
+    app: str | None = None
 
     @cached_property
     def settings(self) -> Settings:
-        return load({"db": self.db})
+        """File, environment, options; a database that none of them names is the app's, where one is named."""
+        found = load({"db": self.db, "app": self.app})
+        if self.db is None and found.app is not None and (self.app is not None or found.db == DEFAULT_DB):
+            return replace(found, db=self.engine(found.app).url)
+        return found
+
+    def engine(self, place: str | None = None) -> Engine:
+        """The engine at `module:name`: the one named here, else by --app, HOLDFAST_APP or holdfast.toml."""
+        from holdfast.cli.importing import engine_at
+
+        where = place or load({"db": self.db, "app": self.app}).app
+        if where is None:
+            raise UsageError("no app was named", remedy="say --app module:app, or set HOLDFAST_APP")
+        engine = engine_at(where)
+        if self.db is not None:
+            engine.url = load({"db": self.db}).db
+        return engine
 
     @property
     def is_json(self) -> bool:

@@ -16,7 +16,21 @@ if TYPE_CHECKING:
     from holdfast.kernel.job import Job
     from holdfast.store.reads import Reads
 
-app = App(name="job", help="Look at jobs.")
+app = App(name="job", help="Look at jobs, wait for them, change them.")
+
+# Each by its import path: only the command that is run is imported.
+for _name, _path, _help in (
+    ("wait", "job_wait:wait", "Wait until jobs are over and print their results."),
+    ("watch", "job_wait:watch", "Follow a job's state and progress until it is over."),
+    ("logs", "job_look:logs", "Show what a job said: its log lines and its progress."),
+    ("explain", "job_look:explain", "Say why a job is where it is, and the command that helps."),
+    ("artifacts", "job_look:artifacts", "List the files that a job left, or print one of them."),
+    ("cancel", "job_change:cancel", "Cancel jobs."),
+    ("resume", "job_change:resume", "Bring a cancelled job back, where its lifecycle allows that."),
+    ("retry", "job_change:retry", "Run a job now, or once more."),
+    ("delete", "job_change:delete", "Remove finished jobs."),
+):
+    app.command(f"holdfast.cli.{_path}", name=_name, help=_help)
 
 
 @app.command(name="list")

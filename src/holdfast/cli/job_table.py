@@ -52,7 +52,7 @@ def jobs_table(views: Sequence[View], width: int) -> Table:
 def _remark(view: View) -> str:
     """The one thing worth knowing beside the state: how far it is, or what went wrong."""
     if progress := view["progress"]:
-        return _progress(progress)
+        return progress_words(progress)
     if error := view["error"]:
         return f"{error.get('code')}: {error.get('message')}"
     return ""
@@ -75,7 +75,7 @@ def job_table(view: View) -> Table:
             "expires": long_time(view["expires_at"]) if view["finished_at"] is None else None,
             "lease": f"{lease['owner']}, until {long_time(lease['until'])}" if lease else None,
             "cancel asked": view["cancel_requested"],
-            "progress": _progress(progress) if progress else None,
+            "progress": progress_words(progress) if progress else None,
             "error": Text(f"{error.get('code')} ({error.get('class')}): {error.get('message')}", "red")
             if error
             else None,
@@ -126,7 +126,7 @@ def _event_line(view: View, wide: bool) -> list[str | Text]:
     ]
 
 
-def _progress(progress: View) -> str:
+def progress_words(progress: View) -> str:
     done, total, eta = progress["done"], progress["total"], progress["eta_seconds"]
     words = [f"{done} of {total} ({done / total:.0%})" if done is not None and total else f"{done or 0} done"]
     if eta is not None:

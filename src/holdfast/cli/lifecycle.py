@@ -6,11 +6,11 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from holdfast.cli.exits import Exit, UnavailableError, UsageError
+from holdfast.cli.exits import Exit, UnavailableError
 from holdfast.cli.invocation import Here, Output
 from holdfast.cli.render import rows, table
 from holdfast.config import DEFAULT_DB
-from holdfast.kernel.errors import HoldfastError, LifecycleError, NotFoundError
+from holdfast.kernel.errors import LifecycleError, NotFoundError
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.lifecycles import BUILT_IN
 
@@ -121,27 +121,6 @@ async def known_lifecycles(here: Here) -> dict[str, Lifecycle]:
 
 
 def _imported(where: str) -> Lifecycle:
-    import importlib
-    import sys
+    from holdfast.cli.importing import imported
 
-    module_name, colon, name = where.partition(":")
-    if not (module_name and colon and name):
-        raise UsageError(f"{where!r} is not module:lifecycle", field="module:lifecycle", remedy="say shop.flows:ORDER")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        module = importlib.import_module(module_name)
-    except LifecycleError:
-        raise
-    except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
-            raise NotFoundError("module", module_name, remedy="run where it can be imported") from error
-        raise HoldfastError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from error
-    found = getattr(module, name, None)
-    if found is None:
-        there = [key for key, value in vars(module).items() if isinstance(value, Lifecycle)]
-        remedy = f"it has: {', '.join(there)}" if there else f"{module_name} declares no lifecycle"
-        raise NotFoundError("lifecycle", where, remedy=remedy)
-    if not isinstance(found, Lifecycle):
-        raise UsageError(f"{where} is a {type(found).__name__}, not a Lifecycle", field="module:lifecycle")
-    return found
+    return imported(where, Lifecycle, "lifecycle", "shop.flows:ORDER")

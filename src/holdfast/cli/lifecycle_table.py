@@ -46,6 +46,9 @@ def lifecycle_tables(lifecycle: Lifecycle) -> Iterator[Table | Text]:
     )
     yield Text()
     yield rows(table("policy", "value", whole=["policy"]), policy_rows(lifecycle))
+    if lifecycle.triggers:
+        yield Text()
+        yield rows(table("trigger", "is the command", whole=["trigger"]), lifecycle.triggers.items())
 
 
 def state_rows(lifecycle: Lifecycle) -> Iterator[tuple[str, str, str, str]]:

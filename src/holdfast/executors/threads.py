@@ -1,4 +1,9 @@
-"""Threads for synchronous handlers. One that does not come back is left behind, and another takes its place."""
+"""Threads for synchronous handlers. One that does not come back is left behind, and another takes its place.
+
+Nothing can stop a thread from outside. A handler whose job was cancelled for good, timed out or was lost goes on until
+it asks its context or returns: its lease is gone, and so is whatever it would keep or return. A handler that must be
+stopped at once belongs into a process.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ class Threads:
     async def run(self, work: Work) -> Any:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         with self._lock:
-            start = self._idle == 0 and self._alive < self._size
+            start = self._idle <= 0 and self._alive < self._size
             if start:
                 self._alive += 1
             else:
@@ -32,7 +37,10 @@ class Threads:
         self._work.put((work, future))
         if start:
             threading.Thread(target=self._serve, name="holdfast-job", daemon=True).start()
-        return await future
+        result, error = await future
+        if error is not None:
+            raise error
+        return result
 
     def abandon(self) -> None:
         """A thread is stuck in a handler that was given up: allow another in its place."""
@@ -42,17 +50,17 @@ class Threads:
     def _serve(self) -> None:
         while (item := self._work.get()) is not None:
             work, future = item
-            loop = future.get_loop()
             result: Any = None
             error: BaseException | None = None
-            try:
-                result = work()
-            except BaseException as raised:
-                error = raised
+            if not future.cancelled():
+                try:
+                    result = work()
+                except BaseException as raised:
+                    error = raised
             with self._lock:
                 self._idle += 1
             try:
-                loop.call_soon_threadsafe(_answer, future, result, error)
+                future.get_loop().call_soon_threadsafe(_answer, future, result, error)
             except RuntimeError:
                 return  # the loop is closed: nobody waits for this any more
 
@@ -62,9 +70,6 @@ class Threads:
 
 
 def _answer(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if future.done():
-        return
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+    # As a pair: a future refuses some exceptions, and warns of those that nobody asks for.
+    if not future.done():
+        future.set_result((result, error))

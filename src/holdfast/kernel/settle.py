@@ -64,14 +64,17 @@ def settle(
             assert_never(outcome)
 
 
-def lost(lifecycle: Lifecycle, job: Job) -> Settled:
-    """The lease ran out: on to the next attempt, or the end when tries or crashes are used up."""
+def lost(lifecycle: Lifecycle, job: Job, failure: Failure | None = None) -> Settled:
+    """The lease ran out: on to the next attempt, or the end when tries or crashes are used up.
+
+    With a `failure` the run is lost although its lease is not: the process that ran the handler has died.
+    """
     policies = lifecycle.policies
     crashed = job.losses + 1 >= policies.crash_budget
     row = lifecycle.find(job.state, Command.LOSE)
     if row is not None and not crashed and job.tries < job.max_tries:
-        return Settled((row,), Move(job.id, job.attempt, reason="lease_expired"))
-    failure = Failure(
+        return Settled((row,), _failed(job, failure) if failure else Move(job.id, job.attempt, reason="lease_expired"))
+    failure = failure or Failure(
         "timeout_soft",
         "transient",
         "the worker stopped renewing its lease",

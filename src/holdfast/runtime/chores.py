@@ -11,6 +11,7 @@ import structlog
 from holdfast.runtime.expirer import Expirer
 from holdfast.runtime.pruner import Pruner
 from holdfast.runtime.reaper import Reaper
+from holdfast.runtime.scheduler import Scheduler
 from holdfast.runtime.sealer import Sealer
 from holdfast.runtime.waker import Waker
 from holdfast.store.sql_store import SqlStore
@@ -24,7 +25,7 @@ class Chore(Protocol):
     async def run_once(self, now_ms: int | None = None) -> object: ...
 
 
-EVERY_S = {"reaper": 1.0, "expirer": 1.0, "sealer": 2.0, "pruner": 60.0}
+EVERY_S = {"reaper": 1.0, "expirer": 1.0, "scheduler": 1.0, "sealer": 2.0, "pruner": 60.0}
 
 
 class Chores:
@@ -32,6 +33,7 @@ class Chores:
         self._chores: dict[str, Chore] = {
             "reaper": Reaper(store),
             "expirer": Expirer(store),
+            "scheduler": Scheduler(store),
             "sealer": Sealer(store),
             "pruner": Pruner(store),
         }

@@ -1,35 +1,65 @@
-"""What people and programs do to jobs that exist: look, cancel, resume."""
+"""What people and programs do to jobs that exist: look, wait, cancel, resume, retry, delete."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from holdfast.kernel.errors import HoldfastError, NotFoundError
-from holdfast.kernel.job import Job
+from holdfast.kernel.errors import HoldfastError, NotAllowedError, NotFoundError
+from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Command, Lifecycle
-from holdfast.kernel.move import move
-from holdfast.kernel.state import LEASED
+from holdfast.kernel.move import Change, Move, move
+from holdfast.kernel.state import LEASED, OVER, RANK, SUCCESSFUL, Canonical
+from holdfast.observe import transitions
+from holdfast.runtime.dead import Check, again, replay
+from holdfast.runtime.sealer import Sealer
+from holdfast.store.door import Door
 from holdfast.store.port import Lease
-from holdfast.store.reads import Filter
-
-if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+from holdfast.store.purging import is_over
+from holdfast.store.reads import Filter, PurgeRow
+from holdfast.store.sql_store import SqlStore
+from holdfast.store.submitting import submit
 
 TURNS = 10
 """How often a command is tried again on a job that moved in between."""
 
+FIRST_LOOK_S = 0.005
+SLOWEST_LOOK_S = 0.25
 
-async def get_job(engine: Engine, job_id: str) -> Job:
-    store = await engine.opened()
+
+class NotNowError(NotAllowedError):
+    """The job is in no state for that, and its lifecycle has no row that could say so."""
+
+    def __init__(self, job: Job, table: Lifecycle, command: str, remedy: str) -> None:
+        super().__init__(table.name, str(table.state(job.state)), command, table.commands(job.state))
+        self.message, self.remedy = f"job {job.id} is {self.state}", remedy
+        self.args = (f"{self.message}; {remedy}",)
+
+
+class Retried(NamedTuple):
+    """The job that runs now: the one that was asked for, or, with `is_new`, the one that stands in for it."""
+
+    job_id: str
+    is_new: bool
+
+
+class Many(NamedTuple):
+    """What a command did to several jobs: the ids that it moved, and why it left others as they were."""
+
+    done: list[str]
+    left: dict[str, str]
+
+
+async def get_job(store: SqlStore, job_id: str) -> Job:
     job = await store.reads.get(job_id)
     if job is None:
         raise NotFoundError("job", job_id, "holdfast job list")
     return job
 
 
-async def list_jobs(engine: Engine, where: Filter, limit: int) -> list[Job]:
-    store = await engine.opened()
+async def list_jobs(store: SqlStore, where: Filter, limit: int) -> list[Job]:
     return (await store.reads.list(where, limit=limit)).items
 
 
@@ -42,35 +72,143 @@ def states_named(tables: Mapping[str, Lifecycle], name: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-async def cancel(engine: Engine, job_id: str, reason: str, mode: str) -> Job:
+async def table_of(store: SqlStore, job: Job) -> Lifecycle:
+    """The lifecycle that a job follows: known here, or kept in the database."""
+    known = store.tables.get(job.lifecycle)
+    if known is not None:
+        return known
+    stored = await store.reads.lifecycles()
+    if job.lifecycle not in stored:
+        raise NotFoundError("lifecycle", job.lifecycle, f"known here: {', '.join(sorted(stored))}")
+    return stored[job.lifecycle]
+
+
+async def until_over(store: SqlStore, job_id: str, timeout_s: float | None = None) -> Job | None:
+    """The job once it is over; None when that takes longer than the timeout."""
+    deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+    pause_s = FIRST_LOOK_S
+    while True:
+        job = await get_job(store, job_id)
+        if RANK[job.state] >= OVER:
+            return job
+        if deadline_s is not None:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                return None
+            pause_s = min(pause_s, left_s)
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, SLOWEST_LOOK_S)
+
+
+async def cancel(store: SqlStore, job_id: str, reason: str, mode: str = "soft", actor: str = "client") -> Job:
     """Cancel at once what no worker holds; ask the worker (soft), or take the job from it (hard)."""
     if mode not in ("soft", "hard"):
         raise HoldfastError(f"mode is {mode!r}", field="mode", remedy='"soft" or "hard"')
-    store = await engine.opened()
     for _ in range(TURNS):
-        job = await get_job(engine, job_id)
-        engine.table(job.lifecycle).row(job.state, Command.CANCEL)
+        job = await get_job(store, job_id)
+        (await table_of(store, job)).row(job.state, Command.CANCEL)
         if job.state in LEASED and mode == "soft":
             if await store.request_cancel([Lease(job.id, job.attempt)], mode):
-                return await get_job(engine, job_id)
+                return await get_job(store, job_id)
             continue
-        if await _do(engine, job, Command.CANCEL, reason):
-            return await get_job(engine, job_id)
+        if await _do(store, job, Command.CANCEL, reason, actor):
+            if job.state in LEASED:
+                await _discard(store, job)
+            return await get_job(store, job_id)
     raise _busy(job_id)
 
 
-async def resume(engine: Engine, job_id: str, reason: str) -> Job:
+async def _discard(store: SqlStore, job: Job) -> None:
+    """What a run that was taken from its worker had made so far; a lifecycle that cleans up keeps it until then."""
+    if (await table_of(store, job)).find(Canonical.CANCELLED, Command.CLEAN) is None:
+        await store.kept.discard_artifacts(job.id, job.attempt)
+
+
+async def cancel_many(
+    store: SqlStore, jobs: Iterable[Job], reason: str, mode: str = "soft", actor: str = "client"
+) -> Many:
+    """Cancel jobs one by one: each as it stands by then, whatever it looked like in a list."""
+    done: list[str] = []
+    left: dict[str, str] = {}
+    for job in jobs:
+        try:
+            await cancel(store, job.id, reason, mode, actor)
+        except HoldfastError as refused:
+            left[job.id] = refused.message
+        else:
+            done.append(job.id)
+    return Many(done, left)
+
+
+async def resume(store: SqlStore, job_id: str, reason: str, actor: str = "client") -> Job:
     for _ in range(TURNS):
-        job = await get_job(engine, job_id)
-        if await _do(engine, job, Command.RESUME, reason):
-            engine.waker.wake()
-            return await get_job(engine, job_id)
+        job = await get_job(store, job_id)
+        if await _do(store, job, Command.RESUME, reason, actor):
+            return await get_job(store, job_id)
     raise _busy(job_id)
 
 
-async def _do(engine: Engine, job: Job, command: str, reason: str) -> bool:
-    store = await engine.opened()
-    changes = move(engine.table(job.lifecycle), [job], command, actor="client", reason=reason)
+async def retry(
+    store: SqlStore, job_id: str, reason: str, actor: str = "client", check: Check | None = None
+) -> Retried:
+    """Run a job now: one that waits for its time becomes due, one that ended badly is submitted once more.
+
+    The new job names the old one as its parent. NotAllowedError for a job that runs, or that ended well.
+    """
+    for _ in range(TURNS):
+        job = await get_job(store, job_id)
+        table = await table_of(store, job)
+        if job.state in table.claimable:
+            if job.due_at_ms <= await store.now_ms() or await _hasten(store, table, job, reason, actor):
+                return Retried(job.id, False)
+            continue
+        if RANK[job.state] < OVER:
+            raise NotNowError(job, table, "retry", f"see holdfast job explain {job.id}")
+        if job.state in SUCCESSFUL:
+            raise NotNowError(job, table, "retry", "it needs no retry: submit the task anew to run it again")
+        if job.state == "dead_lettered":
+            [answer] = (await replay(store, [job.id], actor=actor, reason=reason, check=check)).values()
+            return Retried(answer.job_id, True)
+        spec = again(job, table, await store.now_ms(), key=f"retry:{job.id}", actor=actor, reason=reason, check=check)
+        return Retried(await _submit(store, table, spec), True)
+    raise _busy(job_id)
+
+
+async def _submit(store: SqlStore, table: Lifecycle, spec: Spec) -> str:
+    """Submit under a table that this process need not have registered: it will not run the job, only ask for it."""
+    [answer] = await store.driver.write(submit(store.dialect, Door({table.name: table}), [spec]))
+    if answer.created:
+        transitions.submitted([(spec, table.submit_event)])
+    return answer.job_id
+
+
+async def _hasten(store: SqlStore, table: Lifecycle, job: Job, reason: str, actor: str) -> bool:
+    """Make a waiting job due now: it is taken up and handed back at once, both by rows of its table."""
+    taken = table.row(job.state, Command.CLAIM)
+    back = table.find(taken.target, Command.HAND_BACK)
+    if back is None:
+        raise NotNowError(job, table, "retry", f"jobs of {table.name} cannot be hastened: cancel it and submit anew")
+    change = Change(table, (taken, back), actor, [Move(job.id, job.attempt, reason=reason)])
+    return bool((await store.apply([change])).versions)
+
+
+async def delete(store: SqlStore, job_ids: Sequence[str]) -> PurgeRow:
+    """Remove finished jobs with everything that belongs to them, on record. NotAllowedError for a living one."""
+    jobs = [await get_job(store, job_id) for job_id in job_ids]
+    for job in jobs:
+        table = await table_of(store, job)
+        if not is_over(table, job.state):
+            first = "wait until it is cleaned" if RANK[job.state] >= OVER else f"holdfast job cancel {job.id}, first"
+            raise NotNowError(job, table, "delete", first)
+    await Sealer(store).seal_all()  # what is not sealed yet cannot go: nothing would tell that it was there
+    record = await store.prune([job.id for job in jobs])
+    if record is None:
+        raise HoldfastError("nothing was removed: the log's last events are not sealed yet", remedy="try again")
+    return record
+
+
+async def _do(store: SqlStore, job: Job, command: str, reason: str, actor: str) -> bool:
+    changes = move(await table_of(store, job), [job], command, actor=actor, reason=reason)
     return bool((await store.apply(changes)).versions)
 
 

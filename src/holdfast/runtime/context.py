@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sized
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sized
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import structlog
 
 from holdfast.kernel.job import Job, correlation_of
-from holdfast.kernel.payload import encode
+from holdfast.kernel.payload import encode, sanitise
 
 P = ParamSpec("P")
 T = TypeVar("T")
-NOTHING = object()
 
 
 class JobStopped(BaseException):
@@ -48,7 +47,7 @@ class AsyncLink(Protocol):
 class Progress:
     """How far a job is. Written by the handler, read by the worker's loop: plain fields, no lock."""
 
-    __slots__ = ("changed", "counters", "done", "label", "started_s", "total")
+    __slots__ = ("_first", "changed", "counters", "done", "label", "started_s", "total")
 
     def __init__(self) -> None:
         self.done: float = 0
@@ -57,14 +56,44 @@ class Progress:
         self.counters: dict[str, float] = {}
         self.started_s = time.monotonic()
         self.changed = False
+        self._first: tuple[float, float] | None = None
+
+    def at(self, done: float, total: float | None) -> None:
+        if self._first is None:
+            self._first = (time.monotonic(), done)
+        self.done = done
+        if total is not None:
+            self.total = total
+        self.changed = True
+
+    def add(self, counters: Mapping[str, float]) -> None:
+        for name, more in counters.items():
+            self.counters[name] = self.counters.get(name, 0) + more
+        self.changed = True
+
+    def values(self) -> list[Any]:
+        """What another process needs for a copy."""
+        return [self.done, self.total, self.label, dict(self.counters)]
+
+    def take(self, done: float, total: float | None, label: str | None, counters: dict[str, float]) -> None:
+        self.at(done, total)
+        self.label, self.counters = label, counters
+
+    def eta_s(self) -> float | None:
+        """What is left, at the pace since the first word: a job that goes on half-way has not done that half now."""
+        if self.total is None or self._first is None:
+            return None
+        since_s, at_first = self._first
+        if self.done <= at_first:
+            return None
+        pace = (time.monotonic() - since_s) / (self.done - at_first)
+        return round(max(0.0, pace * (self.total - self.done)), 1)
 
     def to_json(self) -> str:
-        elapsed = time.monotonic() - self.started_s
-        eta = None
-        if self.total and self.done:
-            eta = round(max(0.0, elapsed / self.done * (self.total - self.done)), 1)
-        said = {"done": self.done, "total": self.total, "eta_seconds": eta, "counters": self.counters}
-        return encode(said | ({"label": self.label} if self.label else {}), what="progress")
+        counters = dict(self.counters) | {"duration_seconds": round(time.monotonic() - self.started_s, 3)}
+        said = {"done": self.done, "total": self.total, "eta_seconds": self.eta_s(), "counters": counters}
+        # Sanitised: a counter that is no number is the handler's mistake, and not worth its job.
+        return sanitise(said | ({"label": self.label} if self.label else {}))
 
 
 class Context:
@@ -84,6 +113,11 @@ class Context:
         self._link = link
         self._alink = alink
         self._log: Any = None
+        self._steps: dict[str, str] = {}
+
+    def load(self, checkpoint: str | None) -> None:
+        """What the attempt before this one kept."""
+        self.last_checkpoint = None if checkpoint is None else json.loads(checkpoint)
 
     @property
     def fence(self) -> int:
@@ -113,20 +147,13 @@ class Context:
 
     def progress(self, done: float, total: float | None = None, **counters: float) -> None:
         """Say how far the job is. Cheap: it is sent on at most once a second. A cancellation point."""
-        state = self.progress_state
-        state.done = done
-        if total is not None:
-            state.total = total
-        state.counters.update(counters)
-        state.changed = True
+        self.progress_state.at(done, total)
+        self.progress_state.counters.update(counters)
         self.check()
 
     def count(self, **counters: float) -> None:
         """Add to the job's counters."""
-        state = self.progress_state
-        for name, more in counters.items():
-            state.counters[name] = state.counters.get(name, 0) + more
-        state.changed = True
+        self.progress_state.add(counters)
 
     def track(self, items: Iterable[T], label: str | None = None) -> Iterator[T]:
         """Go through items: progress, heartbeat and cancellation point at each."""
@@ -142,23 +169,29 @@ class Context:
         """Run a part of the job once: after a crash its result is remembered and it is not run again."""
         self.check()
         link = self._need(self._link, "astep")
-        known = link.load_step(name)
+        known = self._steps.get(name)
+        if known is None and self.attempt > 1:
+            known = link.load_step(name)
         if known is not None:
             remembered: T = json.loads(known)
             return remembered
         result = function(*args, **kwargs)
-        link.save_step(name, encode(result, what=f"step {name}"))
+        self._steps[name] = encode(result, what=f"step {name}")
+        link.save_step(name, self._steps[name])
         return result
 
     async def astep(self, name: str, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         self.check()
         link = self._need(self._alink, "step")
-        known = await link.load_step(name)
+        known = self._steps.get(name)
+        if known is None and self.attempt > 1:
+            known = await link.load_step(name)
         if known is not None:
             remembered: T = json.loads(known)
             return remembered
         result = await function(*args, **kwargs)
-        await link.save_step(name, encode(result, what=f"step {name}"))
+        self._steps[name] = encode(result, what=f"step {name}")
+        await link.save_step(name, self._steps[name])
         return result
 
     def checkpoint(self, data: Any) -> None:

@@ -16,11 +16,11 @@ from holdfast.kernel.job import Failure, Job
 from holdfast.kernel.payload import sanitise
 from holdfast.kernel.policy import Exhausted
 from holdfast.runtime.context import Context, JobStopped
-from holdfast.runtime.registry import TaskDef
 
 T = TypeVar("T")
 MESSAGE_CHARS = 2_000
 TRACE_LINES = 12
+PLAIN = 1 << 53
 
 
 class Skip(Exception):
@@ -35,9 +35,9 @@ class Partial(Generic[T]):
         self.reason = reason
 
 
-def returned(value: Any, ctx: Context) -> o.Outcome:
+def returned(value: Any, ctx: Context | None) -> o.Outcome:
     """The outcome of a handler that came back."""
-    if ctx.saw_stop:
+    if ctx is not None and ctx.saw_stop:
         result = value.result if isinstance(value, Partial) else value
         return o.Cancelled("stopped as asked", _json(result))
     if isinstance(value, Partial):
@@ -45,7 +45,7 @@ def returned(value: Any, ctx: Context) -> o.Outcome:
     return o.Done(_json(value))
 
 
-def raised(error: BaseException, task: TaskDef, job: Job, classifier: Classifier, worker: str) -> o.Outcome:
+def raised(error: BaseException, policy: Exhausted, job: Job, classifier: Classifier, worker: str) -> o.Outcome:
     """The outcome of a handler that raised."""
     if isinstance(error, JobStopped):
         return o.Cancelled("stopped as asked")
@@ -56,19 +56,18 @@ def raised(error: BaseException, task: TaskDef, job: Job, classifier: Classifier
     if retryable(kind):
         return o.Retry(failure)
     reason = "validation_failed" if kind is ErrorClass.VALIDATION else "policy_violation"
-    return o.Fail(failure, reason if task.on_exhausted is Exhausted.DEAD_LETTER else None)
+    return o.Fail(failure, reason if policy is Exhausted.DEAD_LETTER else None)
 
 
-def bad_input(error: BaseException, task: TaskDef, job: Job, worker: str) -> o.Outcome:
+def bad_input(error: BaseException, job: Job, worker: str) -> o.Outcome:
     """The outcome of a job whose stored arguments the task cannot take: another try would not help."""
     code = "parse_error" if isinstance(error, ValueError) else "validation_failed"
     failure = failure_of(error, ErrorClass.VALIDATION, job, worker, code=code, stage="input")
     return o.Fail(failure, code)
 
 
-def timed_out(task: TaskDef, job: Job, worker: str) -> o.Outcome:
-    seconds = (task.timeout_ms or 0) / 1_000
-    message = f"ran longer than its {seconds:g} s"
+def timed_out(timeout_ms: int, job: Job, worker: str) -> o.Outcome:
+    message = f"ran longer than its {timeout_ms / 1_000:g} s"
     context = {"attempt": job.attempt, "worker_id": worker}
     return o.TimedOut(Failure("timeout", ErrorClass.TRANSIENT.value, message, context))
 
@@ -105,6 +104,8 @@ def _trace(error: BaseException) -> str:
 def _json(value: Any) -> str | None:
     if value is None:
         return None
+    if type(value) is int and -PLAIN < value < PLAIN:  # a common result that needs no look
+        return str(value)
     with suppress(TypeError, RecursionError):  # what it cannot make plain, sanitise shows as text
         value = msgspec.to_builtins(value, str_keys=True)
     return sanitise(value)

@@ -15,16 +15,21 @@ from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.state import State
-from holdfast.runtime import commands
+from holdfast.runtime import commands, dead
 from holdfast.runtime.chores import Chores
 from holdfast.runtime.context import Context
+from holdfast.runtime.durations import Duration, duration_ms
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.opening import open_store
 from holdfast.runtime.portal import Portal
 from holdfast.runtime.registry import Registry, declare
+from holdfast.runtime.scheduler import Schedule, Scheduler
 from holdfast.runtime.task import Decorator, Task
 from holdfast.runtime.waker import Waker
+from holdfast.runtime.weights import Queues
 from holdfast.runtime.worker import Worker
+from holdfast.store.dead_letters import Letter, Wanted
+from holdfast.store.operating import Operating
 from holdfast.store.reads import Filter
 from holdfast.store.sql_store import SqlStore
 
@@ -38,6 +43,7 @@ class Engine:
 
     `url` is "sqlite:///relative.db", "sqlite:////absolute.db" or "postgresql://…"; without one it is HOLDFAST_DB, else
     ./.holdfast/holdfast.db. The database is opened, and brought up to date, at the first call that needs it.
+    `wait` is how long `result` and `wait` of a job wait when they are not told; None is for ever.
     """
 
     def __init__(
@@ -46,7 +52,9 @@ class Engine:
         *,
         classifier: Classifier | None = None,
         clock: Callable[[], int] | None = None,
+        wait: Duration | None = "300s",
     ) -> None:
+        self.wait_s = None if wait is None else duration_ms(wait, "wait") / 1_000
         self.url = config.load({"db": url}).db
         self.registry = Registry()
         self.portal = Portal()
@@ -54,6 +62,7 @@ class Engine:
         self.waker = Waker()
         self._clock = clock
         self.tables: dict[str, Lifecycle] = dict(BUILT_IN)
+        self.schedules: dict[str, Schedule] = {}
         self._store: SqlStore | None = None
         self._opening: asyncio.Lock | None = None
         self._announced_s = 0.0
@@ -83,6 +92,28 @@ class Engine:
 
         return wrap(*function) if function else wrap
 
+    def schedule(
+        self,
+        name: str,
+        task: Task[..., Any] | str,
+        *,
+        cron: str,
+        timezone: str = "UTC",
+        args: Mapping[str, Any] | None = None,
+        missed: str = "one",
+    ) -> Schedule:
+        """Submit a task at the times of a cron expression, from any process that runs the chores.
+
+        `missed` says what becomes of ticks that nobody was there for: "skip" drops them, "one" submits one job for
+        all of them, "all" one for each. Declared again under its name, a schedule goes on where it stands.
+        """
+        chosen: Task[..., Any] = Task(self, self.registry.get(task)) if isinstance(task, str) else task
+        template = chosen.spec_of(chosen.definition.signature.pack_named(args or {}))
+        schedule = self.schedules[name] = Schedule(name, template, cron, timezone, missed)
+        if self._store is not None:
+            self.portal.call(Scheduler(self._store).declare([schedule]))
+        return schedule
+
     def table(self, name: str) -> Lifecycle:
         try:
             return self.tables[name]
@@ -104,6 +135,7 @@ class Engine:
                     for name, table in self.tables.items():
                         if name not in BUILT_IN:
                             await store.register(table)
+                    await Scheduler(store).declare(list(self.schedules.values()))
                     self._store = store
         return self._store
 
@@ -138,25 +170,59 @@ class Engine:
         return JobHandle(self, job_id, definition)
 
     def get_job(self, job_id: str) -> Job:
-        return self.portal.call(commands.get_job(self, job_id))
+        return self.portal.call(self._on(commands.get_job, job_id))
 
     def list_jobs(self, *, state: str | None = None, limit: int = 50, **where: Any) -> list[Job]:
         states = None if state is None else commands.states_named(self.tables, state)
         chosen = Filter(states=states, **where)
-        return self.portal.call(commands.list_jobs(self, chosen, limit))
+        return self.portal.call(self._on(commands.list_jobs, chosen, limit))
 
     def cancel_job(self, job_id: str, reason: str = "cancelled", *, mode: str = "soft") -> State:
         return self.portal.call(self.acancel_job(job_id, reason, mode=mode))
 
     async def acancel_job(self, job_id: str, reason: str = "cancelled", *, mode: str = "soft") -> State:
-        return self.label(await commands.cancel(self, job_id, reason, mode))
+        return self.label(await self._on(commands.cancel, job_id, reason, mode))
 
     def resume_job(self, job_id: str, reason: str = "resumed") -> State:
-        return self.label(self.portal.call(commands.resume(self, job_id, reason)))
+        return self.label(self.portal.call(self._on(commands.resume, job_id, reason)))
+
+    def retry_job(self, job_id: str, reason: str = "retried") -> JobHandle[Any]:
+        """Run a job now: one that waits becomes due, one that ended badly is submitted once more under its parent."""
+        check = dead.checker(self.registry)
+        retried = self.portal.call(self._on(commands.retry, job_id, reason, check=check))
+        return JobHandle(self, retried.job_id)
+
+    def dead_letters(self, **wanted: Any) -> list[Letter]:
+        """Dead letters that wait for somebody; by reason_code, stage, task or fingerprint, `resolved=None` for all."""
+        return self.portal.call(self._on(dead.matching, Wanted(**wanted)))
+
+    def replay(
+        self, job_id: str, *, edits: Mapping[str, Any] | None = None, reason: str = "replayed"
+    ) -> JobHandle[Any]:
+        """A new job that does what a dead-lettered one was to do, arguments edited or not; twice gives the same job."""
+        check = dead.checker(self.registry)
+        answers = self.portal.call(self._on(dead.replay, [job_id], edits=edits, check=check, reason=reason))
+        return JobHandle(self, answers[job_id].job_id)
+
+    def pause_queue(self, queue: str, reason: str | None = None) -> None:
+        """Let no worker claim from a queue; what runs goes on."""
+        self.portal.call(self._on(lambda store: Operating(store).pause(queue, reason)))
+
+    def resume_queue(self, queue: str) -> bool:
+        """Whether it was paused."""
+        return self.portal.call(self._on(lambda store: Operating(store).unpause(queue)))
+
+    async def _on(
+        self, command: Callable[Concatenate[SqlStore, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """A command on this engine's store; whoever waits in this process looks again afterwards."""
+        done = await command(await self.opened(), *args, **kwargs)
+        self.waker.wake()
+        return done
 
     @contextmanager
     def worker(
-        self, *, queues: Sequence[str] = ("default",), concurrency: int = 10, grace_s: float = 30.0
+        self, *, queues: Queues = ("default",), concurrency: int = 10, grace_s: float = 30.0
     ) -> Iterator[Worker]:
         """A worker in this process, with the chores, for as long as the block runs."""
         worker = self.portal.call(self._start_worker(queues, concurrency))
@@ -167,7 +233,7 @@ class Engine:
             self.portal.call(worker.stop(grace_s))
             self.portal.call(chores.stop())
 
-    async def _start_worker(self, queues: Sequence[str], concurrency: int) -> Worker:
+    async def _start_worker(self, queues: Queues, concurrency: int) -> Worker:
         worker = Worker(self, queues=queues, concurrency=concurrency)
         await worker.start()
         return worker

@@ -7,7 +7,7 @@ committed here, and workers are not woken before it is.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from holdfast.kernel.errors import HoldfastError
@@ -19,37 +19,39 @@ from holdfast.store.script import Query
 from holdfast.store.statements import PARAMETER, named, numbered
 
 
-def submit_in(connection: Any, spec: Spec, tables: Mapping[str, Lifecycle]) -> None:
-    """Write a job and its first event through a synchronous connection."""
+def submit_in(connection: Any, specs: Sequence[Spec], tables: Mapping[str, Lifecycle]) -> None:
+    """Write jobs and their first events through a synchronous connection."""
     raw = _driver_connection(connection)
     if _kind(raw) != "psycopg" or inspect.iscoroutinefunction(raw.execute):
         raise _unusable(connection, "asubmit")
-    query = _query(spec, tables)
-    raw.execute(_percent(query.name), {name: _plain(value) for name, value in query.params.items()})
+    if specs:
+        query = _query(specs, tables)
+        raw.execute(_percent(query.name), {name: _plain(value) for name, value in query.params.items()})
 
 
-async def asubmit_in(connection: Any, spec: Spec, tables: Mapping[str, Lifecycle]) -> None:
+async def asubmit_in(connection: Any, specs: Sequence[Spec], tables: Mapping[str, Lifecycle]) -> None:
     """The same through an asynchronous one."""
-    raw = _driver_connection(connection)
-    query = _query(spec, tables)
+    raw = await _async_driver_connection(connection)
+    query = _query(specs, tables) if specs else None
     match _kind(raw):
-        case "asyncpg":
+        case "asyncpg" if query:
             statement = numbered("postgres", query.name)
             await raw.fetch(statement.text, *[query.params[name] for name in statement.names])
-        case "psycopg" if inspect.iscoroutinefunction(raw.execute):
+        case "psycopg" if query and inspect.iscoroutinefunction(raw.execute):
             await raw.execute(_percent(query.name), {name: _plain(value) for name, value in query.params.items()})
-        case _:
+        case _ if query:
             raise _unusable(connection, "submit")
 
 
-def _query(spec: Spec, tables: Mapping[str, Lifecycle]) -> Query:
-    if spec.key is not None:
+def _query(specs: Sequence[Spec], tables: Mapping[str, Lifecycle]) -> Query:
+    if any(spec.key is not None for spec in specs):
         raise HoldfastError(
             "a key cannot be held inside a transaction of the caller's",
             field="key",
             remedy="leave the key out: the transaction itself makes the job unique, or submit without connection=",
         )
-    [step] = PostgresDialect().create([Door(tables).admit(spec)])
+    door = Door(tables)
+    [step] = PostgresDialect().create([door.admit(spec) for spec in specs])
     return cast(Query, step)
 
 
@@ -65,14 +67,36 @@ def _kind(raw: Any) -> str:
     return type(raw).__module__.partition(".")[0]
 
 
+BEGIN = "SELECT 1"
+"""SQLAlchemy begins the caller's transaction at the first statement that goes through it, and knows of no other."""
+
+
 def _driver_connection(connection: Any) -> Any:
     """What is under a SQLAlchemy connection or session; anything else is its own driver."""
     if _kind(connection) != "sqlalchemy":
         return connection
-    if hasattr(connection, "connection") and callable(connection.connection):
+    if _is_asynchronous(connection):
+        raise _unusable(connection, "asubmit")
+    if callable(connection.connection):
         connection = connection.connection()  # a session
-    pooled = connection.connection
-    return getattr(pooled, "driver_connection", pooled)
+    connection.exec_driver_sql(BEGIN)
+    return connection.connection.driver_connection
+
+
+async def _async_driver_connection(connection: Any) -> Any:
+    if _kind(connection) != "sqlalchemy":
+        return connection
+    if not _is_asynchronous(connection):
+        raise _unusable(connection, "submit")
+    if not hasattr(connection, "get_raw_connection"):
+        connection = await connection.connection()  # a session
+    await connection.exec_driver_sql(BEGIN)
+    return (await connection.get_raw_connection()).driver_connection
+
+
+def _is_asynchronous(connection: Any) -> bool:
+    kind = type(connection)
+    return hasattr(kind, "get_raw_connection") or inspect.iscoroutinefunction(getattr(kind, "connection", None))
 
 
 def _unusable(connection: Any, other: str) -> HoldfastError:

@@ -65,7 +65,10 @@ class JobHandle(Generic[R]):
         return self.engine.label(await self.engine.portal.hop(self._job()))
 
     def result(self, timeout: float | None = None) -> R:
-        """Wait for the job and return its result; raises JobFailedError, JobCancelledError or WaitTimeoutError."""
+        """Wait for the job and return its result; raises JobFailedError, JobCancelledError or WaitTimeoutError.
+
+        Without a timeout, in seconds, it is the engine's own `wait`: 300 s unless that says otherwise.
+        """
         value: R = self._call(self._result(timeout))
         return value
 
@@ -101,6 +104,7 @@ class JobHandle(Generic[R]):
         return job
 
     async def _wait(self, timeout: float | None) -> Job:
+        timeout = self.engine.wait_s if timeout is None else timeout
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = FIRST_LOOK_S
         while True:

@@ -2,16 +2,16 @@
 
     python -m holdfast.runtime.heart URL OWNER PID
 
-It is told of leases on its standard input, a JSON list a line, before their handlers start: ["+", lease_ms, [[id,
-attempt], …]] or ["-", [id, …]]. It answers on its standard output: {"kept": n} after each renewal, {"lost": [id, …]}
-for what it could not renew. It ends with its input. A worker that is stopped or dead is not kept alive: its leases
-run out, as they should.
+It is told of leases on its standard input, a JSON list a line, before their handlers start: [every_ms, since_s, new,
+gone], both lists of [id, attempt]. It answers on its standard output after each renewal: {"kept": […], "lost": […],
+"at_s": …}, or {"error": …}; and {"ready": true} once it can. Times are the machine's monotonic clock, which both sides
+share. It ends with its input.
+A worker that is stopped or dead is not kept alive: its leases run out, as they should.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -19,43 +19,51 @@ import time
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from holdfast.runtime.opening import open_store
 from holdfast.store.port import Lease
 
-RENEW_AT = 0.5
 FASTEST_TICK_S = 0.1
 SLOWEST_TICK_S = 5.0
+RENEWAL_S = 10.0
+"""A renewal that takes longer is given up: the connection may be half open."""
 
 
 class Heart:
-    """Leases, and when each is due: when half of it is gone."""
+    """Leases, how often each is renewed, and when it is due next."""
 
     def __init__(self) -> None:
-        self.leases: dict[str, tuple[int, float, float]] = {}
+        self.leases: dict[tuple[str, int], tuple[float, float]] = {}
+        self.next_s = 0.0
+        self.sooner = asyncio.Event()
 
     def tell(self, message: list[Any]) -> None:
-        if message[0] == "+":
-            lease_s = message[1] / 1_000
-            due_s = time.monotonic() + lease_s * RENEW_AT
-            for job_id, attempt in message[2]:
-                self.leases[job_id] = (attempt, lease_s, due_s)
-        else:
-            for job_id in message[1]:
-                self.leases.pop(job_id, None)
+        every_ms, since_s, new, gone = message
+        for job_id, attempt in gone:
+            self.leases.pop((job_id, attempt), None)
+        when = (every_ms / 1_000, since_s + every_ms / 1_000)
+        for job_id, attempt in new:
+            self.leases[job_id, attempt] = when
+        if new and when[1] < self.next_s:
+            self.sooner.set()
 
-    def due(self) -> list[Lease]:
-        now_s = time.monotonic()
-        return [Lease(job_id, attempt) for job_id, (attempt, _, due_s) in self.leases.items() if due_s <= now_s]
+    def due(self, now_s: float) -> list[Lease]:
+        return [Lease(*lease) for lease, (_, due_s) in self.leases.items() if due_s <= now_s]
 
-    def renewed(self, leases: list[Lease]) -> None:
-        now_s = time.monotonic()
+    def renewed(self, leases: list[Lease], at_s: float) -> None:
         for lease in leases:
-            if known := self.leases.get(lease.job_id):
-                self.leases[lease.job_id] = (known[0], known[1], now_s + known[1] * RENEW_AT)
+            if known := self.leases.get(lease):
+                self.leases[lease] = (known[0], at_s + known[0])
 
-    def tick_s(self) -> float:
-        shortest = min((lease_s for _, lease_s, _ in self.leases.values()), default=60.0)
-        return min(max(shortest / 10, FASTEST_TICK_S), SLOWEST_TICK_S)
+    async def wait(self) -> None:
+        """Until the next lease is due, one that comes meanwhile included."""
+        now_s = time.monotonic()
+        due_s = min((due_s for _, due_s in self.leases.values()), default=now_s + SLOWEST_TICK_S)
+        self.next_s = min(max(due_s, now_s + FASTEST_TICK_S), now_s + SLOWEST_TICK_S)
+        self.sooner.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.sooner.wait(), self.next_s - now_s)
 
 
 def alive(pid: int) -> bool:
@@ -77,45 +85,50 @@ def _answers(pid: int) -> bool:
     return True
 
 
-def say(**what: Any) -> None:
-    sys.stdout.write(json.dumps(what) + "\n")
-    sys.stdout.flush()
-
-
 async def beat(url: str, owner: str, pid: int) -> None:
     heart = Heart()
     store = open_store(url)
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 24)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    ended = asyncio.Event()
-    news = asyncio.Event()
+    # Not a blocking write: a worker that does not read for a while must not stop its own heart.
+    out, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, sys.stdout)
+    ended = False
+
+    def say(**what: Any) -> None:
+        out.write(msgspec.json.encode(what) + b"\n")
 
     async def listen() -> None:
         while line := await reader.readline():
-            heart.tell(json.loads(line))
-            news.set()
-        ended.set()
-        news.set()
+            heart.tell(msgspec.json.decode(line))
+        nonlocal ended
+        ended = True
+        heart.sooner.set()
 
     listening = asyncio.create_task(listen())
-    while not ended.is_set():
-        with suppress(TimeoutError):
-            await asyncio.wait_for(news.wait(), heart.tick_s())
-        news.clear()
-        due = heart.due()
+    try:
+        await store.now_ms()  # opens the connection that renewals need
+        say(ready=True)
+    except Exception as error:  # the first renewal tries again
+        say(error=f"{type(error).__name__}: {error}")
+    while not ended:
+        await heart.wait()
+        now_s = time.monotonic()
+        due = heart.due(now_s)
         if not due or not alive(pid):
             continue
         try:
-            lost = await store.renew(owner, due)
+            lost = set(await asyncio.wait_for(store.renew(owner, due), RENEWAL_S))
         except Exception as error:  # whatever it is, the next tick tries again and the worker watches its leases
-            say(error=str(error))
+            say(error=f"{type(error).__name__}: {error}")
             await asyncio.sleep(FASTEST_TICK_S)
             continue
-        heart.renewed(due)
-        for job_id in lost:
-            heart.leases.pop(job_id, None)
-        say(kept=len(due) - len(lost), lost=lost)
+        kept = [lease for lease in due if lease.job_id not in lost]
+        gone = [lease for lease in due if lease.job_id in lost]
+        heart.renewed(kept, now_s)
+        for lease in gone:
+            heart.leases.pop(lease, None)
+        say(kept=kept, lost=gone, at_s=now_s)
     listening.cancel()
     await store.close()
 

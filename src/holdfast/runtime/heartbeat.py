@@ -1,37 +1,71 @@
-"""The worker's side of its heart: tells it of leases, hears what is lost."""
+"""The worker's side of its heart: tells it of leases, hears what is lost, and stops what is not renewed in time."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple, cast
 
+import msgspec
 import structlog
 
 from holdfast.kernel.job import Job
+from holdfast.store.port import Lease
+
+RENEW_AT = 0.5
+"""The share of a lease after which it is renewed."""
+GIVE_UP_AT = 0.8
+"""The share of a lease after which a job that was not renewed is stopped here: before others may have it."""
+LOOK_EVERY_S = 0.1
+AGAIN_S = 0.5
+LONGEST_LINE = 1 << 24
 
 log = structlog.get_logger("holdfast.heartbeat")
+
+encode = msgspec.json.encode
+
+
+class Hold(NamedTuple):
+    """One lease: how long it is, how often it is renewed, and when that was last asked for with success."""
+
+    lease_s: float
+    every_ms: int
+    renewed_s: float
+
+
+Renew = Callable[[list[Lease]], Awaitable[list[str]]]
+"""Renews leases from here, and says which are lost: for as long as the heart is still starting."""
 
 
 class Heartbeat:
     """Owns the side process; starts it again when it dies."""
 
-    def __init__(self, url: str, owner: str, lost: Callable[[str], None]) -> None:
+    def __init__(self, url: str, owner: str, lost: Callable[[str, int, str], None], renew: Renew) -> None:
         self._url = url
         self._owner = owner
         self._lost = lost
+        self._renew = renew
+        self.ready = False
         self._process: asyncio.subprocess.Process | None = None
-        self._reader: asyncio.Task[None] | None = None
-        self._leases: dict[str, tuple[int, int]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._holds: dict[tuple[str, int], Hold] = {}
+        self._gone: list[tuple[str, int]] = []
         self._stopping = False
         self.renewals = 0
-        self.last_word_s = time.monotonic()
+        self.starts = 0
 
     async def start(self) -> None:
+        await self._begin()
+        self._tasks = [
+            asyncio.create_task(self._keep(), name="holdfast-heartbeat"),
+            asyncio.create_task(self._guard(), name="holdfast-guard"),
+        ]
+
+    async def _begin(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -41,51 +75,109 @@ class Heartbeat:
             str(os.getpid()),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            limit=LONGEST_LINE,
         )
-        self._reader = asyncio.create_task(self._listen(self._process), name="holdfast-heartbeat")
-        for job_id, (attempt, lease_ms) in self._leases.items():
-            self._send(["+", lease_ms, [[job_id, attempt]]])
+        self.starts += 1
+        self._gone.clear()
+        for lease, hold in self._holds.items():
+            self._send([hold.every_ms, hold.renewed_s, [lease], []])
 
-    def hold(self, jobs: Sequence[Job]) -> None:
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    def hold(self, jobs: Sequence[Job], heartbeat_ms: int, since_s: float) -> None:
         """Told before the handlers start: from then on they may keep the interpreter to themselves."""
         by_lease: dict[int, list[tuple[str, int]]] = {}
         for job in jobs:
-            self._leases[job.id] = (job.attempt, job.lease_ms)
             by_lease.setdefault(job.lease_ms, []).append((job.id, job.attempt))
-        for lease_ms, pairs in by_lease.items():
-            self._send(["+", lease_ms, pairs])
+        for lease_ms, leases in by_lease.items():
+            hold = Hold(lease_ms / 1_000, min(int(lease_ms * RENEW_AT), heartbeat_ms), since_s)
+            self._holds.update(dict.fromkeys(leases, hold))
+            gone, self._gone = self._gone, []
+            self._send([hold.every_ms, since_s, leases, gone])
 
-    def release(self, job_ids: Iterable[str]) -> None:
-        gone = [job_id for job_id in job_ids if self._leases.pop(job_id, None)]
-        if gone:
-            self._send(["-", gone])
+    def release(self, leases: Iterable[tuple[str, int]]) -> None:
+        """Told with the next leases, or in a moment: a renewal that comes in between finds nothing and is ignored."""
+        self._gone += [lease for lease in leases if self._holds.pop(lease, None)]
 
     def _send(self, message: list[object]) -> None:
         process = self._process
         if process is not None and process.stdin is not None and process.returncode is None:
-            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.write(encode(message) + b"\n")
 
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        stdout = cast(asyncio.StreamReader, process.stdout)  # asked for when it was started
+    async def _keep(self) -> None:
+        while True:
+            process = cast(asyncio.subprocess.Process, self._process)
+            await self._listen(cast(asyncio.StreamReader, process.stdout))  # asked for when it was started
+            await process.wait()
+            if self._stopping:
+                return
+            self.ready = False
+            log.error("heart_died", code=process.returncode)
+            with suppress(OSError):  # out of processes or files for the moment: the guard stops what that costs
+                await self._begin()
+                continue
+            await asyncio.sleep(AGAIN_S)
+
+    async def _listen(self, stdout: asyncio.StreamReader) -> None:
         while line := await stdout.readline():
-            said = json.loads(line)
-            self.last_word_s = time.monotonic()
+            said = msgspec.json.decode(line)
             if "error" in said:
                 log.warning("renewal_failed", error=said["error"])
                 continue
-            self.renewals += said["kept"]
-            for job_id in said["lost"]:
-                self._leases.pop(job_id, None)
-                self._lost(job_id)
-        await process.wait()
-        if not self._stopping:
-            log.error("heart_died", code=process.returncode)
-            await self.start()
+            self.ready = True
+            if "kept" in said:
+                self._renewed(map(tuple, said["kept"]), map(tuple, said["lost"]), said["at_s"])
+
+    def _renewed(self, kept: Iterable[tuple[str, int]], lost: Iterable[tuple[str, int]], at_s: float) -> None:
+        for lease in kept:
+            self.renewals += 1
+            if hold := self._holds.get(lease):
+                self._holds[lease] = hold._replace(renewed_s=at_s)
+        for lease in lost:
+            if self._holds.pop(lease, None):
+                self._lost(*lease, "lease_lost")
+
+    async def _renew_from_here(self, now_s: float) -> None:
+        """While there is no heart yet, or none any more, this loop does for one."""
+        due = [Lease(*lease) for lease, hold in self._holds.items() if now_s - hold.renewed_s >= hold.every_ms / 1_000]
+        if not due:
+            return
+        try:
+            lost = set(await self._renew(due))
+        except Exception as error:  # tried again at the next look, for as long as the leases last
+            log.warning("renewal_failed", error=str(error))
+            return
+        self._renewed(
+            [lease for lease in due if lease.job_id not in lost],
+            [lease for lease in due if lease.job_id in lost],
+            now_s,
+        )
+
+    async def _guard(self) -> None:
+        """Stop what has not been renewed when its lease is nearly over: it may be another's in a moment."""
+        while True:
+            planned_s = time.monotonic() + LOOK_EVERY_S
+            await asyncio.sleep(LOOK_EVERY_S)
+            if self._gone:
+                gone, self._gone = self._gone, []
+                self._send([0, 0, [], gone])
+            now_s = time.monotonic()
+            if now_s - planned_s > LOOK_EVERY_S:
+                continue  # the loop was held up: what the heart has said meanwhile is read first
+            if not self.ready:
+                await self._renew_from_here(now_s)
+            late = [lease for lease, hold in self._holds.items() if now_s - hold.renewed_s > hold.lease_s * GIVE_UP_AT]
+            for lease in late:
+                self._lost(*lease, "not_renewed")
+            self.release(late)
 
     async def stop(self) -> None:
         self._stopping = True
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
             await self._process.wait()
-        if self._reader is not None:
-            await asyncio.gather(self._reader, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

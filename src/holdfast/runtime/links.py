@@ -62,3 +62,22 @@ class ThreadLink:
 
     def save_artifact(self, name: str, data: bytes) -> None:
         self._wait(self._link.save_artifact(name, data))
+
+
+class FrameLink:
+    """From a handler's process: its calls come as frames, and go back as answers."""
+
+    METHODS = ("load_step", "save_step", "save_checkpoint", "save_artifact")
+
+    def __init__(self, link: LoopLink) -> None:
+        self._link = link
+
+    async def answer(self, method: str, *arguments: Any) -> list[Any]:
+        try:
+            if method not in self.METHODS:
+                raise AttributeError(f"a context has no {method}")
+            return ["answer", await getattr(self._link, method)(*arguments), None]
+        except LeaseConflictError as error:
+            return ["answer", None, ["lease_conflict", error.message]]
+        except Exception as error:  # the database's trouble is the handler's to hear of, not the worker's to die of
+            return ["answer", None, ["error", str(error)]]

@@ -32,6 +32,9 @@ class Signature:
         self._signature = signature.replace(parameters=kept)
         self._types = {p.name: _usable(hints.get(p.name, Any), p.kind) for p in kept}
         self._all = kept
+        named = all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in kept)
+        self._named = frozenset(p.name for p in kept) if named else frozenset()
+        self._required = {p.name for p in kept if p.default is EMPTY}
         self.returns = _usable(hints.get("return", Any), POSITIONAL[0])
 
     def describe(self) -> str:
@@ -56,6 +59,8 @@ class Signature:
     def unpack(self, payload: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Typed arguments from stored ones. They are checked again: the code may have changed since."""
         typed = {name: self._convert(name, value) for name, value in payload.items()}
+        if self._required <= typed.keys() <= self._named:
+            return [], typed  # every argument has a name of its own: there is nothing to sort out
         args, kwargs = self._spread(typed)
         try:
             self._signature.bind(*args, **kwargs)

@@ -71,28 +71,31 @@ class Task(Generic[P, R]):
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a job and return its handle. The arguments are checked here, not when it runs."""
-        spec = self.spec(args, kwargs)
-        if self._options.connection is not None:
-            submit_in(self._options.connection, spec, self.engine.tables)
-            return JobHandle(self.engine, spec.id, self.definition)
-        [job_id] = self.engine.portal.call(self.engine.asubmit_specs([spec]))
-        return JobHandle(self.engine, job_id, self.definition)
+        return self._submit([self.spec(args, kwargs)])[0]
 
     async def asubmit(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
-        spec = self.spec(args, kwargs)
-        if self._options.connection is not None:
-            await asubmit_in(self._options.connection, spec, self.engine.tables)
-            return JobHandle(self.engine, spec.id, self.definition)
-        [job_id] = await self.engine.portal.hop(self.engine.asubmit_specs([spec]))
-        return JobHandle(self.engine, job_id, self.definition)
+        return (await self._asubmit([self.spec(args, kwargs)]))[0]
 
     def submit_many(self, calls: Iterable[tuple[Any, ...] | Mapping[str, Any]]) -> list[JobHandle[R]]:
         """Many jobs in one statement; each call is a tuple or a mapping of arguments."""
-        ids = self.engine.portal.call(self.engine.asubmit_specs(self._specs(calls)))
-        return [JobHandle(self.engine, job_id, self.definition) for job_id in ids]
+        return self._submit(self._specs(calls))
 
     async def asubmit_many(self, calls: Iterable[tuple[Any, ...] | Mapping[str, Any]]) -> list[JobHandle[R]]:
-        ids = await self.engine.portal.hop(self.engine.asubmit_specs(self._specs(calls)))
+        return await self._asubmit(self._specs(calls))
+
+    def _submit(self, specs: list[Spec]) -> list[JobHandle[R]]:
+        if self._options.connection is not None:
+            submit_in(self._options.connection, specs, self.engine.tables)
+            return self._handles(spec.id for spec in specs)
+        return self._handles(self.engine.portal.call(self.engine.asubmit_specs(specs)))
+
+    async def _asubmit(self, specs: list[Spec]) -> list[JobHandle[R]]:
+        if self._options.connection is not None:
+            await asubmit_in(self._options.connection, specs, self.engine.tables)
+            return self._handles(spec.id for spec in specs)
+        return self._handles(await self.engine.portal.hop(self.engine.asubmit_specs(specs)))
+
+    def _handles(self, ids: Iterable[str]) -> list[JobHandle[R]]:
         return [JobHandle(self.engine, job_id, self.definition) for job_id in ids]
 
     def _specs(self, calls: Iterable[tuple[Any, ...] | Mapping[str, Any]]) -> list[Spec]:

@@ -3,53 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
 import socket
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 from uuid_utils import uuid4
 
-from holdfast.executors.threads import Threads
+from holdfast.executors import process_main
+from holdfast.executors.processes import ProcessDiedError
 from holdfast.kernel import outcome as o
+from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.move import Move
-from holdfast.kernel.settle import settle
-from holdfast.kernel.state import LEASED
+from holdfast.kernel.move import Change, Move
+from holdfast.kernel.settle import Settled, lost, settle
 from holdfast.runtime import ending
-from holdfast.runtime.context import Context, JobStopped
+from holdfast.runtime.execution import Execution, crash
 from holdfast.runtime.heartbeat import Heartbeat
-from holdfast.runtime.links import LoopLink, ThreadLink
-from holdfast.runtime.registry import TaskDef
+from holdfast.runtime.roster import Roster
+from holdfast.runtime.running import Running
+from holdfast.runtime.slots import Slots
+from holdfast.runtime.watch import Watch
+from holdfast.runtime.weights import Queues, weights
 from holdfast.runtime.writer import Writer
-from holdfast.store.port import Applied, Lease, Signal
+from holdfast.store.port import Lease
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
 
 POLL_S = 1.0
-WATCH_S = 0.5
 UNKNOWN_TASK_DELAY_MS = 5_000
+LAST_WRITE_S = 10.0
+"""How long a worker that stops waits for a database that is away; what it cannot say then, its leases say by ending."""
 
 log = structlog.get_logger("holdfast.worker")
-
-
-@dataclass(slots=True)
-class Running:
-    """One job in this worker's hands."""
-
-    job: Job
-    task: TaskDef
-    ctx: Context
-    since_s: float
-    run: asyncio.Task[None] | None = None
 
 
 class Worker:
@@ -59,21 +50,30 @@ class Worker:
         self,
         engine: Engine,
         *,
-        queues: Sequence[str] = ("default",),
+        queues: Queues = ("default",),
         concurrency: int = 10,
         heartbeat: bool = True,
     ) -> None:
+        if process_main.inside:
+            raise HoldfastError(
+                "a worker was started while a task's process loads the script that declares it",
+                remedy='start workers under `if __name__ == "__main__":`',
+            )
+        if concurrency < 1:
+            raise HoldfastError(f"concurrency is {concurrency!r}", field="concurrency", remedy="1 or more")
         self.engine = engine
-        self.queues = list(queues)
+        self.queues = weights(queues)
         self.concurrency = concurrency
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{str(uuid4())[:8]}"
         self.running: dict[str, Running] = {}
         self.lost = 0
-        self._let_go: list[Lease] = []
+        self._alike = len(set(self.queues.values())) == 1
+        self._letting_go: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self._hurry = asyncio.Event()
         self._free = asyncio.Event()
+        self._claiming: asyncio.Task[None] | None = None
         self._loops: list[asyncio.Task[None]] = []
-        self._threads = Threads(concurrency)
         self._heart: Heartbeat | None = None
         self._use_heart = heartbeat
 
@@ -81,14 +81,28 @@ class Worker:
         self.store = await self.engine.opened()
         self.writer = Writer(self.store, self.owner, self._wrote)
         self.writer.start()
+        self._execution = Execution(self.engine, self.store, self.owner, self.concurrency, self._time_out)
+        self._slots = Slots(self._run)
+        self._watch = Watch(self.store, self.owner, self.running, self._lose)
+        self._roster = Roster(self.store, self.owner, self.queues, self.concurrency)
+        await self._roster.seen(self.stats())
         if self._use_heart:
-            self._heart = Heartbeat(self.engine.url, self.owner, self._lose)
+            self._heart = Heartbeat(self.engine.url, self.owner, self._lose, partial(self.store.renew, self.owner))
             await self._heart.start()
+        self._claiming = asyncio.create_task(self._claim(), name="holdfast-claim")
         self._loops = [
-            asyncio.create_task(self._claim(), name="holdfast-claim"),
-            asyncio.create_task(self._watch(), name="holdfast-watch"),
+            asyncio.create_task(self._watch.run(), name="holdfast-watch"),
+            asyncio.create_task(self._roster.run(self.stats), name="holdfast-roster"),
             asyncio.create_task(self.store.bell.listen(self.engine.waker.wake), name="holdfast-listen"),
         ]
+
+    def stats(self) -> dict[str, int]:
+        writer = self.writer
+        return {"running": len(self.running), "written": writer.written, "refused": writer.refused, "lost": self.lost}
+
+    @property
+    def heart(self) -> Heartbeat | None:
+        return self._heart
 
     async def _claim(self) -> None:
         """Claim up to the free slots, for as long as the worker runs."""
@@ -96,45 +110,61 @@ class Worker:
         looked_over_s = 0.0
         while not self._stopping:
             free = self.concurrency - len(self.running)
-            if free <= 0 or self.writer.pending > 4 * self.concurrency:
+            if free <= 0 or self._slots.waiting or self.writer.pending > 4 * self.concurrency:
                 self._free.clear()
                 await self._free.wait()
                 continue
             ticket = waker.ticket()
+            since_s = time.monotonic()
             try:
-                jobs = await self.store.claim(self.queues, free, self.owner)
-                if not jobs and time.monotonic() - looked_over_s >= POLL_S:
-                    looked_over_s = time.monotonic()
-                    jobs = await self.store.take_over(self.queues, free, self.owner)
+                jobs = await self._take(free)
+                if not jobs and since_s - looked_over_s >= POLL_S:
+                    looked_over_s = since_s
+                    jobs = await self.store.take_over(await self._roster.open_queues(), free, self.owner)
             except Exception as error:  # the database is away: the claim is tried again, whatever it was
                 log.warning("claim_failed", error=str(error))
                 await asyncio.sleep(POLL_S)
                 continue
             if jobs:
-                self._dispatch(jobs)
+                self._dispatch(jobs, since_s)
             else:
                 await waker.wait(ticket, POLL_S)
 
-    def _dispatch(self, jobs: list[Job]) -> None:
-        if self._heart is not None:
-            self._heart.hold(jobs)
-        loop = asyncio.get_running_loop()
+    async def _take(self, limit: int) -> list[Job]:
+        queues = await self._roster.open_queues()
+        return await self.store.claim(list(queues) if self._alike else queues, limit, self.owner) if queues else []
+
+    def _dispatch(self, jobs: list[Job], since_s: float) -> None:
+        if self._stopping:
+            for job in jobs:
+                self._hand_back(job, "worker_stopped")
+            return
+        known: list[Running] = []
+        by_lifecycle: dict[str, list[Job]] = {}
         for job in jobs:
             task = self.engine.registry.find(job.task)
             if task is None:
                 self._hand_back(job, "unknown_task", UNKNOWN_TASK_DELAY_MS)
                 continue
-            ctx = Context(job)
-            held = Running(job, task, ctx, time.monotonic())
-            self.running[job.id] = held
-            held.run = loop.create_task(self._run(held))
+            known.append(Running(job, task, since_s))
+            by_lifecycle.setdefault(job.lifecycle, []).append(job)
+        if self._heart is not None:
+            for name, held in by_lifecycle.items():
+                self._heart.hold(held, self.engine.table(name).policies.heartbeat_ms, since_s)
+        self.running.update((held.job.id, held) for held in known)
+        self._slots.add(known)
 
-    async def _run(self, held: Running) -> None:
-        outcome = await self._execute(held)
-        if self.running.pop(held.job.id, None) is not held:
-            return  # taken from us meanwhile: whatever came out of it counts for nothing
-        self._settle(held, outcome)
+    async def _run(self, held: Running) -> bool:
+        outcome = await self._execution.run(held)
+        if held.over:
+            return False  # taken from us meanwhile: whatever came out of it counts for nothing
+        del self.running[held.job.id]
+        if isinstance(outcome, ProcessDiedError):
+            self._crashed(held, outcome)
+        else:
+            self._settle(held, outcome)
         self._free.set()
+        return True
 
     def _settle(self, held: Running, outcome: o.Outcome) -> None:
         task = held.task
@@ -146,131 +176,117 @@ class Worker:
             retry=task.retry,
             on_exhausted=task.on_exhausted,
         )
+        if held.ctx is not None:
+            self._watch.ended(held)
         self.writer.add(task.lifecycle, path, move)
 
-    async def _execute(self, held: Running) -> o.Outcome:
-        job, task, ctx = held.job, held.task, held.ctx
-        try:
-            args, kwargs = task.signature.unpack(json.loads(job.payload) if job.payload else {})
-        except Exception as error:
-            return ending.bad_input(error, task, job, self.owner)
-        if task.signature.context is not None:
-            if task.in_loop:
-                ctx._alink = LoopLink(self.store, self.owner, job)
-            else:
-                ctx._link = ThreadLink(self.engine.portal.loop, LoopLink(self.store, self.owner, job))
-            kwargs[task.signature.context] = ctx
-        limit: asyncio.Timeout | None = None
-        try:
-            if task.in_loop:
-                work = task.function(*args, **kwargs)
-            else:
-                work = self._threads.run(partial(task.function, *args, **kwargs))
-            if task.timeout_ms is None:
-                value = await work
-            else:
-                limit = asyncio.timeout(task.timeout_ms / 1_000)
-                async with limit:
-                    value = await work
-        except TimeoutError as error:
-            if limit is not None and limit.expired():
-                ctx.stop_mode = "hard"
-                if not task.in_loop:
-                    self._threads.abandon()
-                return ending.timed_out(task, job, self.owner)
-            return ending.raised(error, task, job, self.engine.classifier, self.owner)
-        except asyncio.CancelledError:
-            return o.Cancelled("stopped")
-        except (Exception, JobStopped) as error:
-            return ending.raised(error, task, job, self.engine.classifier, self.owner)
-        return ending.returned(value, ctx)
-
-    async def _watch(self) -> None:
-        """Progress out, requests to stop in: for jobs that run long enough for either to matter."""
-        while True:
-            await asyncio.sleep(WATCH_S)
-            now_s = time.monotonic()
-            long = [held for held in self.running.values() if now_s - held.since_s >= WATCH_S]
-            if not long:
-                continue
-            try:
-                await self._say_progress(long)
-                for job in await self.store.reads.get_many([held.job.id for held in long]):
-                    self._heed(job)
-            except Exception as error:  # the database is away: nothing to hear, the leases are watched elsewhere
-                log.warning("watch_failed", error=str(error))
-
-    async def _say_progress(self, held: list[Running]) -> None:
-        signals = []
-        for one in held:
-            progress = one.ctx.progress_state
-            if progress.changed:
-                progress.changed = False
-                signals.append(Signal(one.job.id, one.job.attempt, "job_progress", self.owner, progress.to_json()))
-        await self.store.signal(signals)
-
-    def _heed(self, now: Job) -> None:
-        held = self.running.get(now.id)
-        if held is None:
+    def _crashed(self, held: Running, died: ProcessDiedError) -> None:
+        """A run that took its process along is a loss: the lifecycle's budget of crashes decides how often."""
+        job, table = held.job, held.task.lifecycle
+        log.warning("process_died", job_id=job.id, attempt=job.attempt, error=str(died))
+        if table.find(job.state, Command.LOSE) is None and job.losses + 1 < table.policies.crash_budget:
+            self._let_go(job)
             return
-        if now.attempt != held.job.attempt or now.state not in LEASED:
-            self._lose(now.id)
-        elif now.cancel_requested is not None:
-            held.ctx.stop_mode = now.cancel_requested
+        settled: Settled = lost(table, job, crash(died, job, self.owner))
+        self._watch.ended(held)
+        self.writer.add(table, settled.path, settled.move)
 
-    def _lose(self, job_id: str) -> None:
+    def _time_out(self, held: Running) -> None:
+        """Ended here and now, whatever its handler makes of it."""
+        if self.running.pop(held.job.id, None) is held:
+            held.end()
+            self._settle(held, ending.timed_out(held.task.timeout_ms or 0, held.job, self.owner))
+            self._free.set()
+
+    def _lose(self, job_id: str, attempt: int, why: str) -> None:
         """The job is no longer ours: stop its handler, and let nothing of it be written."""
-        held = self.running.pop(job_id, None)
-        if held is None:
+        held = self.running.get(job_id)
+        if held is None or held.job.attempt != attempt:
             return
-        self.lost += 1
-        held.ctx.stop_mode = "hard"
-        log.warning("lease_lost", job_id=job_id, attempt=held.job.attempt)
-        if held.run is not None:
-            held.run.cancel()
-        if not held.task.in_loop:
-            self._threads.abandon()
-        if self._heart is not None:
-            self._heart.release([job_id])
+        del self.running[job_id]
+        held.end()
+        if why != "cancelled":
+            self.lost += 1
+        log.warning("job_lost", job_id=job_id, attempt=attempt, why=why)
+        self._release(held.job)
         self._free.set()
+
+    def _release(self, job: Job) -> None:
+        if self._heart is not None:
+            self._heart.release([(job.id, job.attempt)])
 
     def _hand_back(self, job: Job, reason: str, delay_ms: int = 0) -> None:
         table = self.engine.table(job.lifecycle)
         row = table.find(job.state, Command.HAND_BACK)
         if row is None:
-            self._let_go.append(Lease(job.id, job.attempt))
+            self._let_go(job)
             return
         payload = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
         self.writer.add(table, (row,), Move(job.id, job.attempt, delay_ms, reason, payload=payload))
 
-    async def _wrote(self, applied: Applied) -> None:
+    def _let_go(self, job: Job) -> None:
+        """End the lease now: who takes the job over need not wait for it to run out."""
+        self._release(job)
+        letting = asyncio.get_running_loop().create_task(self._end_lease(Lease(job.id, job.attempt)))
+        self._letting_go.add(letting)
+        letting.add_done_callback(self._letting_go.discard)
+
+    async def _end_lease(self, lease: Lease) -> None:
+        try:
+            await self.store.let_go(self.owner, [lease])
+        except Exception as error:  # the database is away: the lease runs out by itself
+            log.warning("lease_not_let_go", job_id=lease.job_id, error=str(error))
+
+    def _wrote(self, changes: list[Change]) -> None:
         if self._heart is not None:
-            self._heart.release([*applied.versions, *(refusal.job_id for refusal in applied.refused)])
+            self._heart.release([move[:2] for change in changes for move in change.moves])
         self._free.set()
-        self.engine.waker.wake()
+        if any(change.path[-1].target.value in change.lifecycle.claimable for change in changes):
+            self.engine.waker.wake()
+
+    def hurry(self) -> None:
+        """Wait no longer for what still runs."""
+        self._hurry.set()
 
     async def stop(self, grace_s: float = 30.0) -> None:
         """Stop claiming, let work end within the grace, hand back the rest at once."""
         self._stopping = True
-        self._loops[0].cancel()
-        runs = [held.run for held in self.running.values() if held.run is not None]
-        if runs:
-            await asyncio.wait(runs, timeout=grace_s)
+        self._free.set()
+        self.engine.waker.wake()
+        if self._claiming is not None:
+            # Not cancelled while it may be at it: what it has won would wait for its lease to end.
+            await asyncio.wait([self._claiming], timeout=LAST_WRITE_S)
+            self._claiming.cancel()
+        deadline_s = time.monotonic() + grace_s
+        while self.running and not self._hurry.is_set() and (left_s := deadline_s - time.monotonic()) > 0:
+            self._free.clear()
+            await _first(self._free.wait(), self._hurry.wait(), timeout_s=left_s)
         for held in list(self.running.values()):
-            self.running.pop(held.job.id, None)
-            held.ctx.stop_mode = "hard"
-            if held.run is not None:
-                held.run.cancel()
+            del self.running[held.job.id]
+            held.end()
             self._hand_back(held.job, "worker_stopped")
-        await self.writer.stop()
-        await self.store.let_go(self.owner, self._let_go)
+        await self.writer.stop(LAST_WRITE_S)
         for loop in self._loops:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
+        await self._farewell()
         if self._heart is not None:
             await self._heart.stop()
-        self._threads.close()
+        await self._slots.close()
+        await self._execution.close()
+
+    async def _farewell(self) -> None:
+        try:
+            async with asyncio.timeout(LAST_WRITE_S):
+                await asyncio.gather(*self._letting_go)
+                await self._watch.say_progress(time.monotonic())
+                await self._roster.gone()
+        except Exception as error:  # the database is away: leases and entry run out by themselves
+            log.warning("farewell_failed", error=str(error))
 
 
-def summary(worker: Worker) -> dict[str, Any]:
-    return {"written": worker.writer.written, "refused": worker.writer.refused, "lost": worker.lost}
+async def _first(*waits: object, timeout_s: float) -> None:
+    tasks = [asyncio.ensure_future(wait) for wait in waits]  # type: ignore[call-overload] # coroutines, all of them
+    await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()

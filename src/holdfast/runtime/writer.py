@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import sqlite3
+from collections.abc import Callable
 
 import structlog
 
 from holdfast.kernel.lifecycle import Lifecycle, Transition
 from holdfast.kernel.move import Change, Move
-from holdfast.store.port import Applied, Store
+from holdfast.store.port import Applied, Refusal, Store
 
 RETRY_FIRST_S = 0.1
 RETRY_SLOWEST_S = 5.0
 
 log = structlog.get_logger("holdfast.writer")
 
+Wrote = Callable[[list[Change]], None]
+
 
 class Writer:
     """Gathers moves by row of the table; a refused one is a lost lease, and is counted."""
 
-    def __init__(self, store: Store, owner: str, wrote: Callable[[Applied], Awaitable[None]] | None = None) -> None:
+    def __init__(self, store: Store, owner: str, wrote: Wrote | None = None) -> None:
         self._store = store
         self._owner = owner
         self._wrote = wrote
-        self._changes: dict[tuple[str, tuple[Transition, ...]], Change] = {}
+        self._changes: dict[tuple[int, ...], Change] = {}
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -32,15 +35,18 @@ class Writer:
         self.pending = 0
         self.written = 0
         self.refused = 0
+        self.failed = 0
 
     def add(self, lifecycle: Lifecycle, path: tuple[Transition, ...], move: Move) -> None:
-        key = (lifecycle.name, path)
+        # By identity: rows are the objects of their table, and hashing one costs more than all else here.
+        key = tuple(map(id, path))
         change = self._changes.get(key)
         if change is None:
             change = self._changes[key] = Change(lifecycle, path, self._owner, [], self._owner)
         change.moves.append(move)
+        if not self.pending:
+            self._idle.clear()
         self.pending += 1
-        self._idle.clear()
         self._wake.set()
 
     def start(self) -> None:
@@ -53,48 +59,80 @@ class Writer:
             changes, self._changes = list(self._changes.values()), {}
             if changes:
                 await self._write(changes)
-            if not self._changes:
+                self.pending -= sum(len(change.moves) for change in changes)
+                if self._wrote is not None:
+                    self._wrote(changes)
+            if not self.pending:
                 self._idle.set()
 
     async def _write(self, changes: list[Change]) -> None:
         """Until it is written: a database that is away keeps its workers waiting, it does not cost them their work."""
-        count = sum(len(change.moves) for change in changes)
         pause = RETRY_FIRST_S
-        applied: Applied | None = None
-        while applied is None:
+        in_doubt = False
+        while True:
             try:
                 applied = await self._store.apply(changes)
             except Exception as error:
-                if not _passing(error):
-                    raise
-                log.warning("write_failed", error=str(error), jobs=count, retry_in_s=pause)
+                if not passing(error):
+                    await self._write_apart(changes, error)
+                    return
+                in_doubt = True
+                log.warning("write_failed", error=str(error), changes=len(changes), retry_in_s=pause)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, RETRY_SLOWEST_S)
-        self.pending -= count
+            else:
+                self._count(changes, applied, in_doubt)
+                return
+
+    async def _write_apart(self, changes: list[Change], error: Exception) -> None:
+        """The database will not have these together: one of them is at fault, and the others need not suffer."""
+        moves = [(change, move) for change in changes for move in change.moves]
+        if len(moves) == 1:
+            self.failed += 1
+            log.error("move_impossible", job_id=moves[0][1].job_id, error=str(error))
+            return
+        for change, move in moves:
+            await self._write([change._replace(moves=[move])])
+
+    def _count(self, changes: list[Change], applied: Applied, in_doubt: bool) -> None:
         self.written += len(applied.versions)
         for refusal in applied.refused:
-            # After a lost answer the repeat is refused although the first was written.
+            if in_doubt and _was_written(changes, refusal):
+                self.written += 1  # the answer was lost, not the write
+                continue
             self.refused += 1
             log.warning("move_refused", job_id=refusal.job_id, why=refusal.why, state=refusal.state)
-        if self._wrote is not None:
-            await self._wrote(applied)
 
     async def flush(self) -> None:
         """Wait until everything that was added is written."""
         await self._idle.wait()
 
-    async def stop(self) -> None:
-        await self.flush()
+    async def stop(self, timeout_s: float | None = None) -> None:
+        """Write what is left, for as long as that may take, and end."""
+        try:
+            await asyncio.wait_for(self.flush(), timeout_s)
+        except TimeoutError:
+            log.error("not_written", jobs=self.pending)
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _passing(error: Exception) -> bool:
+def _was_written(changes: list[Change], refusal: Refusal) -> bool:
+    """Whether the job stands exactly where our move would have put it."""
+    for change in changes:
+        opens = sum(row.opens_attempt for row in change.path)
+        for move in change.moves:
+            if move.job_id == refusal.job_id:
+                return refusal.state == change.path[-1].target and refusal.attempt == move.attempt + opens
+    return False
+
+
+def passing(error: Exception) -> bool:
     """Whether a database error may pass: the server is away, shutting down, or out of something."""
     if isinstance(error, OSError):  # ConnectionError, TimeoutError and StoreLostError among them
         return True
     code = getattr(error, "sqlstate", None)
     if isinstance(code, str):
-        return code[:2] in ("08", "53", "57", "40")
-    return "locked" in str(error) or "busy" in str(error) or "closed" in str(error)
+        return code[:2] in ("08", "53", "57", "40", "55")
+    return isinstance(error, sqlite3.OperationalError)

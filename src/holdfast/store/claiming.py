@@ -7,7 +7,8 @@ handed back) is found because floors are dropped regularly, and at once when the
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import random
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.kernel.job import Job
@@ -44,8 +45,12 @@ class Lanes:
         self._next_look = 0.0
 
     def order(self, queues: Collection[str]) -> list[Lane]:
-        """Highest priority first; equals take turns."""
+        """Highest priority first; equals take turns, or come first as often as the weights of their queues say."""
         wanted = [lane for lane in self.lanes if lane.queue in queues]
+        if isinstance(queues, Mapping):
+            # u ** (1 / weight), the largest first, is a draw without replacement in proportion to the weights.
+            draw = {queue: random.random() ** (1 / weight) for queue, weight in queues.items()}  # noqa: S311
+            return sorted(wanted, key=lambda lane: (-lane.priority, -draw[lane.queue]))
         self._turn += 1
         turn = self._turn % len(wanted) if wanted else 0
         return sorted(wanted[turn:] + wanted[:turn], key=lambda lane: -lane.priority)

@@ -59,6 +59,10 @@ class Kept:
     async def keep_artifact(self, job_id: str, attempt: int, owner: str, name: str, data: bytes) -> bool:
         return await self._keep("keep_artifact", job_id=job_id, attempt=attempt, owner=owner, name=name, data=data)
 
+    async def discard_artifacts(self, job_id: str, attempt: int) -> None:
+        """Forget what one attempt kept. Needs no fence: the attempt is over, and can keep nothing more."""
+        await self._driver.write(_one("discard_artifacts", {"job_id": job_id, "attempt": attempt}), single=True)
+
 
 def _one(name: str, params: dict[str, Any]) -> Script[list[Any]]:
     rows = yield Query(name, params)

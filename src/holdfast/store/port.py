@@ -6,7 +6,7 @@ the database's clock on PostgreSQL, the process's on SQLite, or the clock that a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from holdfast.kernel.event import Event
@@ -104,11 +104,12 @@ class Store(Protocol):
         ...
 
     async def claim(
-        self, queues: Sequence[str], limit: int, owner: str, *, start: bool = True, op_id: str | None = None
+        self, queues: Collection[str], limit: int, owner: str, *, start: bool = True, op_id: str | None = None
     ) -> list[Job]:
         """Take up to `limit` due jobs of these queues, highest priority first, then longest due.
 
-        Longest due holds within one queue, lifecycle and state; of several with one priority each has its turn.
+        Longest due holds within one queue, lifecycle and state; of several with one priority each has its turn, or,
+        when `queues` maps names to weights, comes first as often as its weight says.
         A priority that no waiting job had a moment ago may be noticed a second late, never when all else is
         taken. Jobs of lifecycles that are not registered here are left to others. Each gets its lease, one more
         try, and the claim's event; with `start`, the start's event too. No job is ever given out twice in one
@@ -117,7 +118,7 @@ class Store(Protocol):
         """
         ...
 
-    async def take_over(self, queues: Sequence[str], limit: int, owner: str) -> list[Job]:
+    async def take_over(self, queues: Collection[str], limit: int, owner: str) -> list[Job]:
         """Take jobs whose lease ran out and whose lifecycle goes on where it stands, as the next attempt."""
         ...
 

@@ -15,7 +15,9 @@ from holdfast.store.reads import PurgeRow
 from holdfast.store.script import Many, Query, Script
 
 Tables = Mapping[str, Lifecycle]
-BELONGINGS = ("drop_signals", "drop_dead", "drop_keys", "drop_events", "drop_jobs")
+BELONGINGS = tuple(
+    f"drop_{things}" for things in ("signals", "steps", "checkpoints", "artifacts", "dead", "keys", "events", "jobs")
+)
 
 
 def is_over(table: Lifecycle | None, state: str) -> bool:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol, TypeVar
 
 from holdfast.kernel.job import Job, Spec
-from holdfast.kernel.lifecycle import Command, Lifecycle
+from holdfast.kernel.lifecycle import Command, Lifecycle, Transition
 from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.move import Change, effect_of
 from holdfast.kernel.policy import Lost
 from holdfast.kernel.state import OVER
+from holdfast.observe import transitions
 from holdfast.store.applying import apply, once, pack_applied, unpack_applied
 from holdfast.store.claiming import Lanes
 from holdfast.store.dialect import START, Dialect, Lane
@@ -110,14 +111,21 @@ class SqlStore:
     async def submit(self, specs: Sequence[Spec], *, op_id: str | None = None) -> list[Submitted]:
         if not specs:
             return []
-        script = submit(self.dialect, self._door, specs)
+        replaced: list[Change] = []
+        ran = Ran()
+        script = ran(submit(self.dialect, self._door, specs, replaced))
         if op_id is not None:
             script = once(self.dialect, op_id, script, list, lambda rows: [Submitted(*row) for row in rows])
         single = op_id is None and all(spec.key is None for spec in specs)
-        return await self.driver.write(script, single=single)
+        answers = await self.driver.write(script, single=single)
+        if ran.here:
+            transitions.applied(replaced, [move.job_id for change in replaced for move in change.moves])
+            made = (spec for spec, answer in zip(specs, answers, strict=True) if answer.created)
+            transitions.submitted((spec, self.tables[spec.lifecycle].submit_event) for spec in made)
+        return answers
 
     async def claim(
-        self, queues: Sequence[str], limit: int, owner: str, *, start: bool = True, op_id: str | None = None
+        self, queues: Collection[str], limit: int, owner: str, *, start: bool = True, op_id: str | None = None
     ) -> list[Job]:
         if op_id is not None:
             return await self._claim_once(queues, limit, owner, start, op_id)
@@ -133,31 +141,42 @@ class SqlStore:
             self._lanes.forget()
         return jobs
 
-    async def _claim_once(self, queues: Sequence[str], limit: int, owner: str, start: bool, op_id: str) -> list[Job]:
+    async def _claim_once(self, queues: Collection[str], limit: int, owner: str, start: bool, op_id: str) -> list[Job]:
         await self._look(time.monotonic())
-        script = once(self.dialect, op_id, self._take(queues, limit, owner, start), list, list)
+        taken: list[tuple[list[Job], tuple[Transition, ...]]] = []
+        script = once(self.dialect, op_id, self._take(queues, limit, owner, start, taken), list, list)
         leases = [Lease(*lease) for lease in await self.driver.write(script)]
+        for claimed, path in taken:
+            transitions.claimed(claimed, path)
         jobs = {job.id: job for job in await self.reads.get_many([lease.job_id for lease in leases])}
-        held = (jobs.get(job_id) for job_id, _ in leases)
-        return [job for job, lease in zip(held, leases, strict=True) if job and _holds(job, owner, lease)]
+        pairs = ((jobs.get(lease.job_id), lease) for lease in leases)
+        return [job for job, lease in pairs if job and _holds(job, owner, lease)]
 
-    def _take(self, queues: Sequence[str], limit: int, owner: str, start: bool) -> Script[list[Lease]]:
+    def _take(
+        self,
+        queues: Collection[str],
+        limit: int,
+        owner: str,
+        start: bool,
+        taken: list[tuple[list[Job], tuple[Transition, ...]]],
+    ) -> Script[list[Lease]]:
         """A claim over all lanes as one transaction, without floors."""
         jobs: list[Job] = []
         for lane in self._lanes.order(queues):
             table = self.tables.get(lane.lifecycle)
             if table is not None and len(jobs) < limit:
                 path = table.claim_path(lane.state, start=start)
-                jobs += yield from self.dialect.claim(
-                    lane, START, path, effect_of(table, path), limit - len(jobs), owner
-                )
+                room = limit - len(jobs)
+                claimed = yield from self.dialect.claim(lane, START, path, effect_of(table, path), room, owner)
+                taken.append((claimed, path))
+                jobs += claimed
         return [Lease(job.id, job.attempt) for job in jobs]
 
     async def _look(self, began_s: float) -> None:
         lanes = await self.driver.read(_lanes())
         self._lanes.looked(lanes, began_s, time.monotonic())
 
-    async def _claim_lanes(self, queues: Sequence[str], limit: int, owner: str, start: bool) -> list[Job]:
+    async def _claim_lanes(self, queues: Collection[str], limit: int, owner: str, start: bool) -> list[Job]:
         jobs: list[Job] = []
         for lane in self._lanes.order(queues):
             table = self.tables.get(lane.lifecycle)
@@ -176,32 +195,41 @@ class SqlStore:
             # A database updates in the order that suits it.
             taken.sort(key=lambda job: (job.due_at_ms, job.id))
             self._lanes.claimed(lane, taken)
+            transitions.claimed(taken, path)
             jobs += taken
             if len(jobs) >= limit:
                 break
         return jobs
 
-    async def take_over(self, queues: Sequence[str], limit: int, owner: str) -> list[Job]:
+    async def take_over(self, queues: Collection[str], limit: int, owner: str) -> list[Job]:
         jobs: list[Job] = []
         for table in self.tables.values():
             for row in table.transitions:
                 if row.command == Command.TAKE_OVER and len(jobs) < limit:
                     effect = effect_of(table, (row,))
                     script = self.dialect.take_over(
-                        row, effect, table.name, queues, table.policies.crash_budget, limit - len(jobs), owner
+                        row, effect, table.name, list(queues), table.policies.crash_budget, limit - len(jobs), owner
                     )
-                    jobs += await self.driver.write(script, single=True)
+                    taken = await self.driver.write(script, single=True)
+                    transitions.claimed(taken, (row,), "lease_expired")
+                    jobs += taken
         return jobs
 
     async def apply(self, changes: Sequence[Change], *, op_id: str | None = None) -> Applied:
-        script = apply(self.dialect, changes)
+        ran = Ran()
+        script = ran(apply(self.dialect, changes))
         if op_id is not None:
             script = once(self.dialect, op_id, script, pack_applied, unpack_applied)
-            return await self.driver.write(script)
+            answer = await self.driver.write(script)
+            if ran.here:
+                transitions.applied(changes, answer.versions)
+            return answer
         # A refused move needs no transaction with the rest of its change: the look that says why only reads.
         single = len(changes) == 1 and changes[0].path[0].source.rank < OVER
         single = single and not any(move.dead for move in changes[0].moves)
-        return await self.driver.write(script, single=single)
+        applied = await self.driver.write(script, single=single)
+        transitions.applied(changes, applied.versions)
+        return applied
 
     async def renew(self, owner: str, leases: Sequence[Lease], *, beat: bool = True) -> list[str]:
         if not leases:
@@ -287,6 +315,17 @@ class SqlStore:
 
     def feed(self, after: int = 0) -> FeedReader:
         return FeedReader(self.driver, after)
+
+
+class Ran:
+    """Whether a script ran here, or was answered as it was the first time."""
+
+    here = False
+
+    def __call__(self, script: Script[T]) -> Script[T]:
+        result = yield from script
+        self.here = True
+        return result
 
 
 def _ids(job_ids: Sequence[str]) -> list[str]:

@@ -15,9 +15,12 @@ from holdfast.store.port import Submitted
 from holdfast.store.script import Query, Script
 
 
-def submit(dialect: Dialect, door: Door, specs: Sequence[Spec]) -> Script[list[Submitted]]:
-    """Create what is new, in rounds: a round holds each key at most once."""
+def submit(
+    dialect: Dialect, door: Door, specs: Sequence[Spec], replaced: list[Change] | None = None
+) -> Script[list[Submitted]]:
+    """Create what is new, in rounds: a round holds each key at most once. `replaced` gets what had to give way."""
     tables = door.tables
+    replaced = [] if replaced is None else replaced
     made = [door.admit(spec) for spec in specs]
     answers: list[Submitted] = [Submitted(job.id, True) for job in made]
     if all(job.key_scope is None for job in made):
@@ -36,7 +39,7 @@ def submit(dialect: Dialect, door: Door, specs: Sequence[Spec]) -> Script[list[S
         fresh = []
         for i in now:
             holder = held.get((made[i].key_scope, made[i].key), made[i].id)
-            if holder != made[i].id and not (yield from _take(dialect, tables, specs[i], made[i], holder)):
+            if holder != made[i].id and not (yield from _take(dialect, tables, specs[i], made[i], holder, replaced)):
                 answers[i] = Submitted(holder, False)
             else:
                 fresh.append(made[i])
@@ -63,7 +66,9 @@ def _hold(
     return held
 
 
-def _take(dialect: Dialect, tables: Tables, spec: Spec, job: NewJob, holder: str) -> Script[bool]:
+def _take(
+    dialect: Dialect, tables: Tables, spec: Spec, job: NewJob, holder: str, replaced: list[Change]
+) -> Script[bool]:
     """Whether a job takes its key from the holder, as the duplicates policy says."""
     policy = Duplicates(spec.duplicates or tables[job.lifecycle].policies.duplicates)
     if policy is Duplicates.RETURN:
@@ -75,6 +80,7 @@ def _take(dialect: Dialect, tables: Tables, spec: Spec, job: NewJob, holder: str
     if table.state(state).is_terminal() is False:
         path = (table.row(state, Command.CANCEL),)
         change = Change(table, path, job.actor, [Move(holder, attempt, reason="replaced", cause=job.id)])
-        yield from dialect.apply(change, effect_of(table, path))
+        if (yield from dialect.apply(change, effect_of(table, path))):
+            replaced.append(change)
     yield Query("pass_key", {"scope": job.key_scope, "key": job.key, "job_id": job.id})
     return True

@@ -242,6 +242,7 @@ CREATE TABLE holdfast_schedule (
     missed text NOT NULL,
     paused boolean NOT NULL,
     last_tick_ms bigint NOT NULL,
-    next_tick_ms bigint NOT NULL
+    next_tick_ms bigint NOT NULL,
+    spec text NOT NULL DEFAULT '{}'
 );
 CREATE INDEX holdfast_schedule_due ON holdfast_schedule (next_tick_ms);

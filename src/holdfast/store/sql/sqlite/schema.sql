@@ -195,6 +195,7 @@ CREATE TABLE holdfast_schedule (
     missed text NOT NULL,
     paused integer NOT NULL,
     last_tick_ms integer NOT NULL,
-    next_tick_ms integer NOT NULL
+    next_tick_ms integer NOT NULL,
+    spec text NOT NULL DEFAULT '{}'
 ) STRICT;
 CREATE INDEX holdfast_schedule_due ON holdfast_schedule (next_tick_ms);

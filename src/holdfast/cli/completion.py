@@ -1,0 +1,28 @@
+"""`holdfast completion`: what a shell needs to complete our commands."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from holdfast.cli.invocation import Here
+
+INSTALL = {
+    "bash": 'eval "$(holdfast completion bash)"   # in ~/.bashrc',
+    "zsh": "holdfast completion zsh > ~/.zfunc/_holdfast   # with fpath+=~/.zfunc before compinit",
+    "fish": "holdfast completion fish > ~/.config/fish/completions/holdfast.fish",
+}
+
+
+def completion(shell: Literal["bash", "zsh", "fish"], /, *, here: Here) -> None:
+    """Print the completion script of a shell.
+
+    Parameters
+    ----------
+    shell
+        bash, zsh or fish.
+    """
+    from holdfast.cli.app import app
+
+    print(app.generate_completion(prog_name="holdfast", shell=shell), end="")
+    if here.err.is_terminal:
+        here.say(f"to install: {INSTALL[shell]}")

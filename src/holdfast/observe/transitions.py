@@ -1,0 +1,93 @@
+"""One structured line per transition that this process makes, on the logger `holdfast.transition`.
+
+The line is JSON; handlers that format for themselves find its fields in the record's `transition`. It is said at level
+INFO once the write has been answered; where that level is filtered out, a batch of any size costs one comparison.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Container, Iterable, Sequence
+from typing import Protocol
+
+logger = logging.getLogger("holdfast.transition")
+
+
+class Spec(Protocol):
+    """What is needed of the kernel's: this package imports nothing of ours."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def reason(self) -> str | None: ...
+
+
+class Job(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+
+
+class Row(Protocol):
+    @property
+    def source(self) -> str: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def event(self) -> str: ...
+    @property
+    def opens_attempt(self) -> bool: ...
+
+
+class Move(Protocol):
+    @property
+    def job_id(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def reason(self) -> str | None: ...
+
+
+class Change(Protocol):
+    @property
+    def path(self) -> Sequence[Row]: ...
+    @property
+    def moves(self) -> Sequence[Move]: ...
+
+
+def submitted(made: Iterable[tuple[Spec, str]]) -> None:
+    """Jobs that were created, each with its event's type."""
+    if logger.isEnabledFor(logging.INFO):
+        for spec, event in made:
+            _say(spec.id, None, spec.state, spec.reason, 1, event)
+
+
+def claimed(jobs: Iterable[Job], path: Sequence[Row], reason: str | None = None) -> None:
+    """Jobs as they stand after a path that ends with their lease."""
+    if logger.isEnabledFor(logging.INFO):
+        for job in jobs:
+            for row in path:
+                _say(job.id, str(row.source), str(row.target), reason, job.attempt, row.event)
+
+
+def applied(changes: Iterable[Change], moved: Container[str]) -> None:
+    """Those moves of these changes that took effect."""
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    for change in changes:
+        for move in change.moves:
+            if move.job_id not in moved:
+                continue
+            attempt = move.attempt
+            for row in change.path:
+                attempt += row.opens_attempt
+                _say(move.job_id, str(row.source), str(row.target), move.reason, attempt, row.event)
+
+
+def _say(job_id: str, source: str | None, target: str, reason: str | None, attempt: int, event: str) -> None:
+    fields = {"event": event, "job_id": job_id, "from": source, "to": target, "reason": reason, "attempt": attempt}
+    logger.info("%s", json.dumps(fields), extra={"transition": fields})

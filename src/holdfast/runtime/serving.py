@@ -1,0 +1,93 @@
+"""What `holdfast worker module:app` runs: a worker and the chores, until a signal says stop.
+
+SIGTERM and SIGINT: no more claims, what runs may end within the grace, the rest is handed back at once, exit 0. A
+second signal ends the grace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import structlog
+
+from holdfast.runtime.chores import Chores
+from holdfast.runtime.weights import Queues
+from holdfast.runtime.worker import Worker
+
+if TYPE_CHECKING:
+    from holdfast.runtime.engine import Engine
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+log = structlog.get_logger("holdfast.serving")
+
+
+class Stop:
+    """Counts signals. Nothing but that happens in a signal's handler: whoever waits does the rest."""
+
+    def __init__(self) -> None:
+        self._came = threading.Semaphore(0)
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self._came.release()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return self._came.acquire(timeout=timeout_s)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Only from the main thread: signals go nowhere else."""
+        before = {number: signal.signal(number, self) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def serve_worker(
+    engine: Engine,
+    queues: Queues = ("default",),
+    concurrency: int = 10,
+    grace_s: float = 30.0,
+    *,
+    chores: bool = True,
+) -> int:
+    """Work until told to stop; the exit code. Call it from the main thread."""
+    stop = Stop()
+    with stop.listening():
+        worker, keeping = engine.portal.call(_start(engine, queues, concurrency, chores))
+        log.info("worker_started", owner=worker.owner, queues=worker.queues, concurrency=concurrency)
+        stop.wait()
+        log.info("worker_stopping", running=len(worker.running), grace_s=grace_s)
+        ending = asyncio.run_coroutine_threadsafe(_end(worker, keeping, grace_s), engine.portal.loop)
+        # Looks at both in turn: a signal's handler cannot run while this thread waits for a future alone.
+        while not ending.done():
+            if stop.wait(0.05):
+                engine.portal.loop.call_soon_threadsafe(worker.hurry)
+        ending.result()
+        log.info("worker_stopped", **worker.stats())
+        engine.close()
+    return 0
+
+
+async def _start(engine: Engine, queues: Queues, concurrency: int, chores: bool) -> tuple[Worker, Chores | None]:
+    worker = Worker(engine, queues=queues, concurrency=concurrency)
+    await worker.start()
+    if not chores:
+        return worker, None
+    keeping = Chores(await engine.opened(), engine.waker)
+    keeping.start()
+    return worker, keeping
+
+
+async def _end(worker: Worker, keeping: Chores | None, grace_s: float) -> None:
+    await worker.stop(grace_s)
+    if keeping is not None:
+        await keeping.stop()

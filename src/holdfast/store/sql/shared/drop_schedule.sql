@@ -1,0 +1,2 @@
+-- Forget a schedule; its jobs stay.
+DELETE FROM holdfast_schedule WHERE name = :name RETURNING name

@@ -1,0 +1,44 @@
+"""`holdfast schedule` on both stores."""
+
+import asyncio
+
+from holdfast.kernel.job import Spec
+from holdfast.runtime.opening import open_store
+from holdfast.runtime.scheduler import Schedule, Scheduler
+from tests.cli.conftest import Cli
+
+TEMPLATE = Spec(id="", lifecycle="durable", task="report", payload='{"day":1}')
+
+
+async def declare(url: str) -> None:
+    store = open_store(url)
+    await store.migrate()
+    await Scheduler(store).declare([Schedule("nightly", TEMPLATE, "0 3 * * *", "Europe/Berlin", "skip")])
+    await store.close()
+
+
+def test_list_pause_resume_run_remove(cli: Cli, empty_db: str) -> None:
+    asyncio.run(declare(empty_db))
+    [shown] = cli("schedule", "list", "--json", "--db", empty_db).json
+    assert (shown["name"], shown["task"], shown["args"], shown["cron"]) == (
+        "nightly",
+        "report",
+        {"day": 1},
+        "0 3 * * *",
+    )
+    assert (shown["timezone"], shown["missed"], shown["paused"]) == ("Europe/Berlin", "skip", False)
+    assert cli("schedule", "pause", "nightly", "--db", empty_db).code == 0
+    assert "paused" in cli("schedule", "list", "--db", empty_db).out
+    assert "next at" in cli("schedule", "resume", "nightly", "--db", empty_db).err
+    job_id = cli("schedule", "run", "nightly", "--db", empty_db).out.strip()
+    assert cli("job", "show", job_id, "--json", "--db", empty_db).json["task"] == "report"
+    assert cli("schedule", "run", "nightly", "--json", "--db", empty_db).json["id"] != job_id
+    assert cli("schedule", "list", "-o", "ids", "--db", empty_db).out == "nightly\n"
+    assert cli("schedule", "remove", "nightly", "--db", empty_db).code == 0
+    assert "no schedules" in cli("schedule", "list", "--db", empty_db).err
+
+
+def test_an_unknown_schedule_is_not_found(cli: Cli, empty_db: str) -> None:
+    asyncio.run(declare(empty_db))
+    for command in ("pause", "resume", "run", "remove"):
+        assert cli("schedule", command, "daily", "--db", empty_db).code == 3
