@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from rich.console import Console
 
 from bench import standings
@@ -71,7 +73,8 @@ def _enter(arena: Arena, entrant: Entrant, found: Found) -> Ready | None:
 def _one_trial(arena: Arena, peer: Ready, race: Race, found: Found, say: Callable[[str], None]) -> None:
     try:
         laps = run(arena, peer, race)
-    except (HandFailed, json.JSONDecodeError) as error:
+    except (HandFailed, json.JSONDecodeError, sqlite3.Error, psycopg.Error) as error:
+        # One contender's trouble must not cost the figures of an hour.
         found.failed[race, peer.name] = str(error)
         say(f"  {peer.name}: {error}")
         return

@@ -51,10 +51,18 @@ class Hand:
         return found
 
     def freeze(self) -> None:
-        """Stop the process and those below it where they are; they are killed at the end all the same."""
-        for pid in tree(self.pid):
+        """Stop the process and those below it where they are."""
+        self._signal(signal.SIGSTOP)
+
+    def kill(self) -> None:
+        """End the process and those below it, frozen or not."""
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in reversed(tree(self.pid)):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGSTOP)
+                os.kill(pid, number)
 
     def check(self) -> None:
         """Fails when the process is gone."""
@@ -91,13 +99,12 @@ def hand(python: Path, name: str, *arguments: object) -> Iterator[Hand]:
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
         pipe = subprocess.PIPE
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, env=environment, cwd=folder)
+        started = Hand(process, errors)
         try:
-            yield Hand(process, errors)
+            yield started
         finally:
-            for pid in reversed(tree(process.pid)):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            process.wait()
+            if process.poll() is None:
+                started.kill()
             for end in (process.stdin, process.stdout):
                 assert end is not None
                 with contextlib.suppress(BrokenPipeError):

@@ -89,7 +89,9 @@ def _drain(arena: Arena, peer: Ready, place: Place, race: Drain, queued: int) ->
             done = _until_done(place, peer, workers, tallies, queued, time.monotonic() + race.limit_s)
             for worker in workers:
                 worker.freeze()
-        # Counting may take long where much is left: nothing moves meanwhile, and the clock has stopped.
+        # Counting may take long where much is left. Killed, because who is stopped may hold SQLite's lock.
+        for worker in workers:
+            worker.kill()
         lap.left = 0 if done else place.count(peer.left)
         lap.queued, lap.reading.jobs = queued, queued - lap.left - ahead
         lap.twice = max(0, _handled(tallies) - queued)

@@ -17,7 +17,21 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.conformance"]
 
+SLOW_FOLDERS = ("services", "bench", "house/test_conformance_page")
+"""Real servers, and the whole suite collected once more: too dear for the fast part."""
+
+SQLITE_WHEN_FAST = ("runtime", "cli", "proof", "testing")
+"""Both stores behave alike, which tests/store proves in the fast part too; above them it runs on one."""
+
 _database_numbers = itertools.count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        place = item.nodeid.removeprefix("tests/")
+        cases = item.nodeid.partition("[")[2]
+        if place.startswith(SLOW_FOLDERS) or (place.startswith(SQLITE_WHEN_FAST) and "postgres" in cases):
+            item.add_marker(pytest.mark.slow)
 
 
 @contextlib.contextmanager

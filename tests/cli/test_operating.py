@@ -73,8 +73,18 @@ def test_run_prints_an_id_and_checks_what_is_given(hf: Cli, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1", 1), ("1.5", 1.5), ("true", True), ("null", None), ('"1"', "1"), ("[1,2]", [1, 2]), ("a=b", "a=b"), ("", "")]
-    + [("NaN", "NaN"), ("{not json", "{not json")],
+    [
+        ("1", 1),
+        ("1.5", 1.5),
+        ("true", True),
+        ("null", None),
+        ('"1"', "1"),
+        ("[1,2]", [1, 2]),
+        ("a=b", "a=b"),
+        ("", ""),
+        ("NaN", "NaN"),
+        ("{not json", "{not json"),
+    ],
 )
 def test_values_are_json_where_they_read_as_json(cli: Cli, sqlite_db: str, text: str, value: object) -> None:
     job_id = cli("--db", sqlite_db, "--app", APP, "run", "echo", "-a", f"value={text}", "-o", "ids").out.strip()
@@ -93,6 +103,7 @@ def test_a_key_gives_the_same_job_and_a_delay_holds_it_back(hf: Cli) -> None:
     assert hf("job", "explain", first, "--json").json["command"] == f"holdfast worker {APP} -q slow"
 
 
+@pytest.mark.slow
 def test_waiting_ends_as_the_job_does(hf: Cli, db: str) -> None:
     with working(db):
         done = hf("run", "add", "-a", "a=3", "--wait")
@@ -122,6 +133,7 @@ def _cancel(db: str, job_id: str) -> None:
     engine.close()
 
 
+@pytest.mark.slow
 def test_a_job_is_watched_and_leaves_logs_and_artifacts(hf: Cli, db: str) -> None:
     with working(db):
         job_id = submitted(hf, "count", "-a", "n=30")
@@ -253,6 +265,7 @@ def test_what_goes_wrong_says_what_helps(cli: Cli, sqlite_db: str, words: list[s
     assert answer.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_queues_workers_and_leases(hf: Cli, db: str) -> None:
     assert hf("queue", "list").err == "no queue has jobs, workers or a pause\n"
     assert hf("leases").err == "nobody holds a job\n"
@@ -327,6 +340,7 @@ def test_the_doctor_finds_no_database(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_the_database_may_be_the_apps(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shop.app, "url", "sqlite:///shop.db")
     job_id = cli("run", "add", "-a", "a=1", "--app", APP, "-o", "ids").out.strip()
     assert (tmp_path / "shop.db").exists()
     assert cli("job", "list", "-o", "ids", "--app", APP).out.strip() == job_id

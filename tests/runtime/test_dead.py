@@ -272,10 +272,14 @@ def test_pages_of_letters(app: Engine) -> None:
 
     found = app.portal.call(app._on(pages))
     assert [len(page) for page in found] == [3, 3, 1]
-    assert sorted(sum(found, [])) == sorted(job.id for job in jobs)
+    assert sorted(job_id for page in found for job_id in page) == sorted(job.id for job in jobs)
     for cursor in ("here", "1.x", ".", "-1.01a1e486-9b94-7462-b48a-b24f9d0ff710"):
         with pytest.raises(HoldfastError, match="was not given out"):
-            app.portal.call(app._on(lambda store, at=cursor: DeadLetters(store).page(Wanted(), cursor=at)))
+            app.portal.call(app._on(_page, cursor))
+
+
+async def _page(store: SqlStore, cursor: str) -> None:
+    await DeadLetters(store).page(Wanted(), cursor=cursor)
 
 
 def test_a_discarded_letter_stays_on_record(app: Engine) -> None:

@@ -139,7 +139,7 @@ def _durability(unsafe: list[str], commit: str) -> Look:
 async def _jobs(store: SqlStore, app: str) -> list[Look]:
     from holdfast.runtime.queues import living, queues
     from holdfast.store.dead_letters import DeadLetters
-    from holdfast.store.operating import Operating
+    from holdfast.store.operating import CAP, Operating
 
     operating = Operating(store)
     now_ms = await store.now_ms()
@@ -147,7 +147,7 @@ async def _jobs(store: SqlStore, app: str) -> list[Look]:
     alive = living(await operating.workers(), now_ms)
     due = sum(queue.depth.due for queue in known)
     return [
-        _workers(len(alive), due, app),
+        _workers(len(alive), f"{due:,}{'+' if due >= CAP else ''}" if due else "", app),
         *_oldest([(q.depth.queue, q.depth.oldest_due_ms, q.pause is not None) for q in known], now_ms, app),
         _lost(await operating.lost(), len(alive), app),
         _dead(*await DeadLetters(store).counts()),
@@ -155,11 +155,11 @@ async def _jobs(store: SqlStore, app: str) -> list[Look]:
     ]
 
 
-def _workers(alive: int, due: int, app: str) -> Look:
+def _workers(alive: int, due: str, app: str) -> Look:
     if alive:
         return Look("workers", "ok", f"{alive} alive")
     if due:
-        return Look("workers", "warn", f"none alive, and {due:,} jobs are due", f"holdfast worker {app}")
+        return Look("workers", "warn", f"none alive, and {due} jobs are due", f"holdfast worker {app}")
     return Look("workers", "ok", "none alive, and nothing is due")
 
 

@@ -41,8 +41,8 @@ def exit_of(error: HoldfastError) -> Exit:
             return Exit.CONFLICT
         case UnavailableError():
             return Exit.UNAVAILABLE
-        case HoldfastError(field=str()):
-            # Some argument was refused further in, such as the cursor of another list.
+        case HoldfastError(field=str()) | TypeError():
+            # Some argument was refused further in: the cursor of another list, or what a task does not take.
             return Exit.USAGE
         case _:
             return Exit.ERROR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.kernel.errors import HoldfastError, NotAllowedError, NotFoundError
@@ -25,6 +25,7 @@ from holdfast.store.submitting import submit
 TURNS = 10
 """How often a command is tried again on a job that moved in between."""
 
+AT_ONCE = 500
 FIRST_LOOK_S = 0.005
 SLOWEST_LOOK_S = 0.25
 
@@ -125,19 +126,39 @@ async def _discard(store: SqlStore, job: Job) -> None:
 
 
 async def cancel_many(
-    store: SqlStore, jobs: Iterable[Job], reason: str, mode: str = "soft", actor: str = "client"
+    store: SqlStore, jobs: Sequence[Job], reason: str, mode: str = "soft", actor: str = "client"
 ) -> Many:
-    """Cancel jobs one by one: each as it stands by then, whatever it looked like in a list."""
+    """Cancel jobs in batches; what moved since it was looked at, once more by itself, as it stands by then."""
     done: list[str] = []
     left: dict[str, str] = {}
-    for job in jobs:
-        try:
-            await cancel(store, job.id, reason, mode, actor)
-        except HoldfastError as refused:
-            left[job.id] = refused.message
-        else:
+    for start in range(0, len(jobs), AT_ONCE):
+        some = jobs[start : start + AT_ONCE]
+        ended = await _cancel_alike(store, some, reason, mode, actor)
+        for job in some:
+            if job.id not in ended:
+                try:
+                    await cancel(store, job.id, reason, mode, actor)
+                except HoldfastError as refused:
+                    left[job.id] = refused.message
+                    continue
             done.append(job.id)
     return Many(done, left)
+
+
+async def _cancel_alike(store: SqlStore, jobs: Sequence[Job], reason: str, mode: str, actor: str) -> set[str]:
+    """Those of these jobs that could be cancelled, or asked to stop, together."""
+    asked = [Lease(job.id, job.attempt) for job in jobs if job.state in LEASED and mode == "soft"]
+    free: dict[str, list[Job]] = {}
+    for job in jobs:
+        if not (job.state in LEASED and mode == "soft") and RANK[job.state] < OVER:
+            free.setdefault(job.lifecycle, []).append(job)
+    changes: list[Change] = []
+    for group in free.values():
+        table = await table_of(store, group[0])
+        able = [job for job in group if table.find(job.state, Command.CANCEL)]
+        changes += move(table, able, Command.CANCEL, actor=actor, reason=reason)
+    moved = (await store.apply(changes)).versions if changes else {}
+    return {*moved, *await store.request_cancel(asked, mode)}
 
 
 async def resume(store: SqlStore, job_id: str, reason: str, actor: str = "client") -> Job:

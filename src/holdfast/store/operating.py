@@ -13,7 +13,7 @@ from holdfast.store.script import Query, Script
 if TYPE_CHECKING:
     from holdfast.store.sql_store import SqlStore
 
-CAP = 100_000
+CAP = 10_000
 """Jobs of a lane are counted no further: more than that is simply many."""
 
 
