@@ -101,7 +101,7 @@ class SqliteArena:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.version = f"SQLite {sqlite3.sqlite_version}, WAL, synchronous=FULL"
+        self.version = f"SQLite {sqlite3.sqlite_version}, as each sets it up (Holdfast: WAL, synchronous=FULL)"
 
     def template(self, name: str, setup: Callable[[str], None]) -> None:
         home = self._folder / name

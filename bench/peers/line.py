@@ -160,9 +160,11 @@ async def _work(peer: Peer, tally_path: str) -> None:
 
 
 def _obey(tally: Tally) -> None:
-    sys.stdin.readline()  # "stop", or the bench is gone
-    say({"handled": tally.handled, "waits_ns": tally.waits_ns})
-    leave()
+    sys.stdin.readline()  # "stop", or the bench is gone and nobody hears the answer
+    try:
+        say({"handled": tally.handled, "waits_ns": tally.waits_ns})
+    finally:
+        leave()
 
 
 def wait_for_go() -> None:

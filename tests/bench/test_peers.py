@@ -135,6 +135,26 @@ def test_a_process_that_says_nothing_is_not_waited_for_for_ever(
         process.answer(0.1)
 
 
+def test_a_worker_does_not_outlive_the_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    more = """
+    async def prepare(self, handle): pass
+    async def work(self): __import__("time").sleep(60)
+    """
+    odd(monkeypatch, tmp_path, more)
+    (tmp_path / "tally").write_bytes(bytes(8))
+    command = [sys.executable, "-P", "-m", "bench.peers.odd", "work", "sqlite:///x", str(tmp_path / "tally")]
+    pipe, environment = subprocess.PIPE, {**os.environ, "PYTHONPATH": str(hands.ROOT)}
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == b"ready\n"
+        worker.stdin.write(b"go\n")
+        worker.stdin.flush()
+        worker.stdout.close()
+        worker.stdin.close()
+        assert worker.wait(20) == 0
+
+
 def test_a_process_tree_is_measured_with_its_children() -> None:
     busy = (
         "import os, time; os.fork(); deadline = time.time() + 0.3\nwhile time.time() < deadline: pass\ntime.sleep(60)"

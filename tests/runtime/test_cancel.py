@@ -61,7 +61,8 @@ def test_soft(app: Engine, tmp_path: Path, kind: str) -> None:
         assert time.monotonic() - asked_s < HEARD_S
     found = app.get_job(job.id)
     assert found.finished_at_ms is not None
-    assert [event.type for event in events_of(app, job.id)][-1] == "job_cancelled"
+    ending = events_of(app, job.id)[-1]
+    assert (ending.type, ending.reason) == ("job_cancelled", "enough")
 
     async def kept() -> tuple[list[str], str | None]:
         store = await app.opened()

@@ -109,7 +109,7 @@ async def cancel(store: SqlStore, job_id: str, reason: str, mode: str = "soft", 
         job = await get_job(store, job_id)
         (await table_of(store, job)).row(job.state, Command.CANCEL)
         if job.state in LEASED and mode == "soft":
-            if await store.request_cancel([Lease(job.id, job.attempt)], mode):
+            if await store.request_cancel([Lease(job.id, job.attempt)], f"soft: {reason}"):
                 return await get_job(store, job_id)
             continue
         if await _do(store, job, Command.CANCEL, reason, actor):
@@ -158,7 +158,7 @@ async def _cancel_alike(store: SqlStore, jobs: Sequence[Job], reason: str, mode:
         able = [job for job in group if table.find(job.state, Command.CANCEL)]
         changes += move(table, able, Command.CANCEL, actor=actor, reason=reason)
     moved = (await store.apply(changes)).versions if changes else {}
-    return {*moved, *await store.request_cancel(asked, mode)}
+    return {*moved, *await store.request_cancel(asked, f"soft: {reason}")}
 
 
 async def resume(store: SqlStore, job_id: str, reason: str, actor: str = "client") -> Job:

@@ -39,16 +39,21 @@ def returned(value: Any, ctx: Context | None) -> o.Outcome:
     """The outcome of a handler that came back."""
     if ctx is not None and ctx.saw_stop:
         result = value.result if isinstance(value, Partial) else value
-        return o.Cancelled("stopped as asked", _json(result))
+        return o.Cancelled(_why(ctx.stop_mode), _json(result))
     if isinstance(value, Partial):
         return o.Partial(_json(value.result), value.reason)
     return o.Done(_json(value))
 
 
+def _why(request: str | None = None, *_: object) -> str:
+    """The reason that a request to stop came with: it reads "soft: why"."""
+    return (request or "").partition(": ")[2] or "stopped as asked"
+
+
 def raised(error: BaseException, policy: Exhausted, job: Job, classifier: Classifier, worker: str) -> o.Outcome:
     """The outcome of a handler that raised."""
     if isinstance(error, JobStopped):
-        return o.Cancelled("stopped as asked")
+        return o.Cancelled(_why(*error.args))
     if isinstance(error, Skip):
         return o.Skip(str(error) or "nothing to do")
     kind = error_class_of(error, classifier)

@@ -155,7 +155,7 @@ class Store(Protocol):
         ...
 
     async def request_cancel(self, leases: Sequence[Lease], mode: str) -> list[str]:
-        """Ask the owners of these leased jobs to stop; return the ids that were asked."""
+        """Ask the owners of these leased jobs to stop, "hard" or "soft: why"; return the ids that were asked."""
         ...
 
     async def signal(self, signals: Sequence[Signal], *, ttl_ms: int = 86_400_000) -> None:
