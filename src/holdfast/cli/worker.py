@@ -61,7 +61,6 @@ def _queues_of(engine: Engine) -> dict[str, int]:
 
 def _log_to_stderr() -> None:
     """Unless the app has said where its log goes: stdout is for data."""
-    import structlog
+    import logging
 
-    if not structlog.is_configured():
-        structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")

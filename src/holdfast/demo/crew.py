@@ -21,11 +21,8 @@ START_TIMEOUT_S = 20.0
 
 
 def work(url: str) -> None:
-    import structlog
-
     from holdfast.demo.tasks import QUEUE, night
 
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     app = night(url).app
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

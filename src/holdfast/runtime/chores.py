@@ -6,8 +6,7 @@ import asyncio
 import random
 from typing import Protocol
 
-import structlog
-
+from holdfast.observe.logs import get_logger
 from holdfast.runtime.expirer import Expirer
 from holdfast.runtime.pruner import Pruner
 from holdfast.runtime.reaper import Reaper
@@ -16,7 +15,7 @@ from holdfast.runtime.sealer import Sealer
 from holdfast.runtime.waker import Waker
 from holdfast.store.sql_store import SqlStore
 
-log = structlog.get_logger("holdfast.chores")
+log = get_logger("holdfast.chores")
 
 
 class Chore(Protocol):

@@ -7,10 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sized
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-import structlog
-
 from holdfast.kernel.job import Job, correlation_of
 from holdfast.kernel.payload import encode, sanitise
+from holdfast.observe.logs import get_logger
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -128,7 +127,7 @@ class Context:
     def log(self) -> Any:
         """A structured logger that carries the job's ids."""
         if self._log is None:
-            self._log = structlog.get_logger("holdfast.job").bind(
+            self._log = get_logger("holdfast.job").bind(
                 job_id=self.job_id, task=self.task, attempt=self.attempt, correlation_id=self.correlation_id
             )
         return self._log

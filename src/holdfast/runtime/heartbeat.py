@@ -11,9 +11,9 @@ from contextlib import suppress
 from typing import NamedTuple, cast
 
 import msgspec
-import structlog
 
 from holdfast.kernel.job import Job
+from holdfast.observe.logs import get_logger
 from holdfast.store.port import Lease
 
 RENEW_AT = 0.5
@@ -24,7 +24,7 @@ LOOK_EVERY_S = 0.1
 AGAIN_S = 0.5
 LONGEST_LINE = 1 << 24
 
-log = structlog.get_logger("holdfast.heartbeat")
+log = get_logger("holdfast.heartbeat")
 
 encode = msgspec.json.encode
 

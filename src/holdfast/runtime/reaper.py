@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import structlog
-
 from holdfast.kernel.settle import lost
+from holdfast.observe.logs import get_logger
 from holdfast.runtime.grouping import grouped
 from holdfast.store.sql_store import SqlStore
 
-log = structlog.get_logger("holdfast.reaper")
+log = get_logger("holdfast.reaper")
 
 
 class Reaper:

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import structlog
-
+from holdfast.observe.logs import get_logger
 from holdfast.store.script import Query, Script
 from holdfast.store.sql_store import SqlStore
 
@@ -19,7 +18,7 @@ PAUSES_FOR_S = 1.0
 FORGET_MS = 24 * 3_600_000
 """A worker that was not seen for this long did not say goodbye, and will not."""
 
-log = structlog.get_logger("holdfast.roster")
+log = get_logger("holdfast.roster")
 
 
 class Roster:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-import structlog
 from uuid_utils import uuid4, uuid7
 
 from holdfast.kernel.errors import HoldfastError, NotFoundError, StoreError
 from holdfast.kernel.job import Spec
+from holdfast.observe.logs import get_logger
 from holdfast.runtime.cron import Cron
 from holdfast.store.scheduling import ScheduleRow, Schedules
 from holdfast.store.sql_store import SqlStore
@@ -26,7 +26,7 @@ GRACE_MS = 60_000
 KEY_WINDOW_MS = 86_400_000
 KEPT = ("lifecycle", "queue", "priority", "max_tries", "lease_ms", "delay_ms", "expire_after_ms", "tags")
 
-log = structlog.get_logger("holdfast.scheduler")
+log = get_logger("holdfast.scheduler")
 
 
 class Missed(StrEnum):

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import structlog
-
+from holdfast.observe.logs import get_logger
 from holdfast.runtime.chores import Chores
 from holdfast.runtime.weights import Queues
 from holdfast.runtime.worker import Worker
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
-log = structlog.get_logger("holdfast.serving")
+log = get_logger("holdfast.serving")
 
 
 class Stop:

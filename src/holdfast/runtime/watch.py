@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import structlog
-
 from holdfast.kernel.state import LEASED, Canonical
+from holdfast.observe.logs import get_logger
 from holdfast.runtime.running import Running
 from holdfast.store.port import Signal
 from holdfast.store.script import Query, Script
@@ -19,7 +18,7 @@ WATCH_S = 0.4
 YOUNGEST_S = 0.2
 SAY_EVERY_S = 1.0
 
-log = structlog.get_logger("holdfast.watch")
+log = get_logger("holdfast.watch")
 
 
 class Watch:

@@ -10,7 +10,6 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-import structlog
 from uuid_utils import uuid4
 
 from holdfast.executors import process_main
@@ -21,6 +20,7 @@ from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import Change, Move
 from holdfast.kernel.settle import Settled, lost, settle
+from holdfast.observe.logs import get_logger
 from holdfast.runtime import ending
 from holdfast.runtime.execution import Execution, crash
 from holdfast.runtime.heartbeat import Heartbeat
@@ -40,7 +40,7 @@ UNKNOWN_TASK_DELAY_MS = 5_000
 LAST_WRITE_S = 10.0
 """How long a worker that stops waits for a database that is away; what it cannot say then, its leases say by ending."""
 
-log = structlog.get_logger("holdfast.worker")
+log = get_logger("holdfast.worker")
 
 
 class Worker:

@@ -6,16 +6,15 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 
-import structlog
-
 from holdfast.kernel.lifecycle import Lifecycle, Transition
 from holdfast.kernel.move import Change, Move
+from holdfast.observe.logs import get_logger
 from holdfast.store.port import Applied, Refusal, Store
 
 RETRY_FIRST_S = 0.1
 RETRY_SLOWEST_S = 5.0
 
-log = structlog.get_logger("holdfast.writer")
+log = get_logger("holdfast.writer")
 
 Wrote = Callable[[list[Change]], None]
 
