@@ -16,6 +16,7 @@ from holdfast.kernel.errors import ErrorClass
 from holdfast.kernel.job import Failure, Job
 from holdfast.runtime import ending
 from holdfast.runtime.apart import ENTRY, unpack_outcome
+from holdfast.runtime.compensation import compensate, failed_for_good
 from holdfast.runtime.context import Context, JobStopped
 from holdfast.runtime.links import FrameLink, LoopLink, ThreadLink
 from holdfast.runtime.running import Running
@@ -69,6 +70,19 @@ class Execution:
             if held.timer is not None:
                 held.timer.cancel()
         return ending.returned(value, held.ctx)
+
+    async def undo(self, held: Running, outcome: o.Outcome) -> o.Outcome:
+        """The outcome once more, after the steps of a job that failed for good were undone where its task says how."""
+        undoes = held.task.compensate
+        failure = None if undoes is None else failed_for_good(outcome, held.job)
+        if undoes is None or failure is None:
+            return outcome
+        try:
+            return await compensate(self._store, held.job, self._owner, undoes, failure, self._threads.run)
+        except RAISED as error:
+            if held.over:
+                raise asyncio.CancelledError from None
+            return ending.raised(error, held.task.on_exhausted, held.job, self._engine.classifier, self._owner)
 
     async def _context(self, held: Running) -> Context:
         link = LoopLink(self._store, self._owner, held.job)

@@ -35,8 +35,7 @@ class TaskDef:
     on_exhausted: Exhausted
     executor: str
     expire_after_ms: int | None = None
-    keep_ms: int | None = None
-    compensate: Callable[..., Any] | None = None
+    compensate: Mapping[str, Callable[[Any], Any]] | None = None
 
     @property
     def in_loop(self) -> bool:
@@ -63,11 +62,10 @@ def declare(function: Callable[..., Any], lifecycle: Lifecycle, options: Mapping
         on_exhausted=_exhausted(given.pop("on_exhausted", policies.on_exhausted)),
         executor=_executor(given.pop("executor", "auto"), is_async, name),
         expire_after_ms=_optional_ms(given.pop("expires", None), "expires") or policies.expire_after_ms,
-        keep_ms=_optional_ms(given.pop("keep", None), "keep"),
-        compensate=given.pop("compensate", None),
+        compensate=_compensate(given.pop("compensate", None), lifecycle),
     )
     if given:
-        known = "name, queue, priority, retries, backoff, lease, timeout, on_exhausted, executor, expires, keep"
+        known = "name, queue, priority, retries, backoff, lease, timeout, on_exhausted, executor, expires, compensate"
         raise HoldfastError(f"task {name}: unknown option {min(given)!r}", field=min(given), remedy=f"known: {known}")
     return task
 
@@ -81,7 +79,12 @@ def _retry(policy: RetryPolicy, given: dict[str, Any]) -> RetryPolicy:
     backoff = given.pop("backoff", None)
     if isinstance(backoff, RetryPolicy):
         return replace(backoff, max_tries=policy.max_tries)
-    return policy if backoff is None else replace(policy, base_ms=duration_ms(backoff, "backoff"))
+    if backoff is None:
+        return policy
+    base_ms = duration_ms(backoff, "backoff")
+    # A first delay beyond the usual cap is meant: the cap gives way.
+    cap_ms = policy.cap_ms if policy.cap_ms is None else max(policy.cap_ms, base_ms)
+    return replace(policy, base_ms=base_ms, cap_ms=cap_ms)
 
 
 def _lease(value: Duration | None, default_ms: int) -> int:
@@ -91,6 +94,20 @@ def _lease(value: Duration | None, default_ms: int) -> int:
             f"lease is {value!r}", field="lease", remedy="at least 1 s; 30 to 120 s is what we recommend"
         )
     return ms
+
+
+def _compensate(value: Any, lifecycle: Lifecycle) -> Mapping[str, Callable[[Any], Any]] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not all(callable(undo) for undo in value.values()):
+        raise HoldfastError(
+            "compensate says no way to undo", field="compensate", remedy='give steps their undo: {"charge": refund}'
+        )
+    if not any(row.command == "compensate" for row in lifecycle.transitions):
+        raise HoldfastError(
+            f"jobs of lifecycle {lifecycle.name!r} are not compensated", field="compensate", remedy="use durable"
+        )
+    return value
 
 
 def _optional_ms(value: Duration | None, field: str) -> int | None:

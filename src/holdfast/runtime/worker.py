@@ -156,6 +156,8 @@ class Worker:
 
     async def _run(self, held: Running) -> bool:
         outcome = await self._execution.run(held)
+        if held.task.compensate is not None and not held.over and not isinstance(outcome, ProcessDiedError):
+            outcome = await self._execution.undo(held, outcome)
         if held.over:
             return False  # taken from us meanwhile: whatever came out of it counts for nothing
         del self.running[held.job.id]

@@ -63,6 +63,25 @@ class Floor(NamedTuple):
 START = Floor(-(1 << 62), "00000000-0000-0000-0000-000000000000")
 
 
+def of_effect(effect: Effect) -> dict[str, Any]:
+    """What a path does to the columns of a job, as the parameters of the statement that applies it."""
+    return {
+        "source": effect.source,
+        "target": effect.target,
+        "steps": effect.steps,
+        "opens": effect.opens,
+        "tries_reset": effect.tries_reset,
+        "tries_delta": effect.tries_delta,
+        "losses": effect.losses,
+        "ready": effect.ready,
+        "keeps_lease": effect.keeps_lease,
+        "starts": effect.starts,
+        "finishes": effect.finishes,
+        "reopens": effect.reopens,
+        "stale_after_ms": effect.stale_after_ms,
+    }
+
+
 class Dialect(Protocol):
     """The hot statements as scripts, and how a list is handed to a statement."""
 

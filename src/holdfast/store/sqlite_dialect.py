@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.kernel.job import Job, text_digest
 from holdfast.kernel.lifecycle import Transition
 from holdfast.kernel.move import Change, Effect
-from holdfast.store.dialect import Floor, Lane, NewJob
+from holdfast.store.dialect import Floor, Lane, NewJob, of_effect
 from holdfast.store.port import Lease, Signal
 from holdfast.store.script import Many, Query, Script
 
@@ -130,19 +130,7 @@ class SqliteDialect:
             {
                 "now_ms": self._clock(),
                 "lifecycle": change.lifecycle.name,
-                "source": effect.source,
-                "target": effect.target,
-                "steps": effect.steps,
-                "opens": effect.opens,
-                "tries_reset": effect.tries_reset,
-                "tries_delta": effect.tries_delta,
-                "losses": effect.losses,
-                "ready": effect.ready,
-                "keeps_lease": effect.keeps_lease,
-                "starts": effect.starts,
-                "finishes": effect.finishes,
-                "reopens": effect.reopens,
-                "stale_after_ms": effect.stale_after_ms,
+                **of_effect(effect),
                 "owner": change.owner,
                 "moves": json.dumps(moves),
             },
