@@ -1,6 +1,7 @@
 """Tasks for the tests, and a worker process that runs them: `python -m tests.runtime.app URL CONCURRENCY GRACE_S`."""
 
 import asyncio
+import logging
 import math
 import os
 import re
@@ -130,4 +131,6 @@ def app_on(url: str) -> Engine:
 
 if __name__ == "__main__":
     url, concurrency, grace_s = sys.argv[1:4]
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("holdfast.transition").setLevel(logging.WARNING)
     sys.exit(serve_worker(app_on(url), concurrency=int(concurrency), grace_s=float(grace_s)))
