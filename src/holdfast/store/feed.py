@@ -14,7 +14,7 @@ from holdfast.kernel.event import Event
 from holdfast.store.script import Query, Script
 
 if TYPE_CHECKING:
-    from holdfast.store.sql_store import Driver
+    from holdfast.store.driver import Driver
 
 
 class FeedReader:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast.store.script import Query, Script
 
 if TYPE_CHECKING:
-    from holdfast.store.sql_store import Driver
+    from holdfast.store.driver import Driver
 
 
 class Artifact(NamedTuple):

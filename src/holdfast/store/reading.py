@@ -16,7 +16,7 @@ from holdfast.store.reads import Attempt, Dead, Filter, Kept, Page, PurgeRow, Se
 from holdfast.store.script import Query, Script
 
 if TYPE_CHECKING:
-    from holdfast.store.sql_store import Driver
+    from holdfast.store.driver import Driver
 
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 FIRST_ID = "00000000-0000-0000-0000-000000000000"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any, TypeVar
 
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition
@@ -17,8 +16,9 @@ from holdfast.kernel.state import OVER
 from holdfast.observe import transitions
 from holdfast.store.applying import apply, once, pack_applied, unpack_applied
 from holdfast.store.claiming import Lanes
-from holdfast.store.dialect import START, Dialect, Lane
+from holdfast.store.dialect import START, Lane
 from holdfast.store.door import Door
+from holdfast.store.driver import Bell, Driver, Silence
 from holdfast.store.feed import FeedReader
 from holdfast.store.kept import Kept
 from holdfast.store.migrate import migrate
@@ -32,47 +32,6 @@ from holdfast.store.submitting import submit
 
 T = TypeVar("T")
 SIGNAL_TTL_MS = 86_400_000
-
-
-class Driver(Protocol):
-    """Runs scripts. A write is one transaction; so is a read, on a connection of its own."""
-
-    @property
-    def dialect(self) -> Dialect: ...
-
-    async def write(self, script: Script[T], *, single: bool = False, urgent: bool = False) -> T:
-        """Run a script as one transaction. `single` promises that it yields one statement; `urgent` goes first."""
-        ...
-
-    async def read(self, script: Script[T]) -> T: ...
-
-    async def run_ddl(self, text: str, name: str) -> bool:
-        """Run one migration and record its name, both or neither; False when a rival was first."""
-        ...
-
-    async def close(self) -> None: ...
-
-
-class Bell(Protocol):
-    """Wakes workers of other processes. A hint: nothing depends on it."""
-
-    async def announce(self) -> None:
-        """Tell listeners that there is something to claim."""
-        ...
-
-    async def listen(self, wake: Callable[[], None]) -> None:
-        """Call `wake` when something may have changed, until cancelled."""
-        ...
-
-
-class Silence:
-    """No bell: whoever waits looks again after a while."""
-
-    async def announce(self) -> None:
-        return
-
-    async def listen(self, wake: Callable[[], None]) -> None:
-        await asyncio.Event().wait()
 
 
 class SqlStore:
