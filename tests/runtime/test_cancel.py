@@ -37,7 +37,7 @@ def stubborn(ctx: Context, file: str) -> str:
     return "too late"
 
 
-@pytest.mark.rule("D13", "W17", "C09")
+@pytest.mark.rule("D13", "W17")
 @pytest.mark.parametrize("kind", ["loop", "thread", pytest.param("process", marks=pytest.mark.slow)])
 def test_soft(app: Engine, tmp_path: Path, kind: str) -> None:
     file = tmp_path / "notes"
@@ -76,7 +76,6 @@ def test_soft(app: Engine, tmp_path: Path, kind: str) -> None:
         assert list(json.loads(checkpoint or "")) == ["n"]
 
 
-@pytest.mark.rule("C09")
 def test_a_crawl_that_is_cancelled_keeps_what_it_has(app: Engine, tmp_path: Path) -> None:
     file = tmp_path / "notes"
 

@@ -107,7 +107,6 @@ def busy(ctx: Context) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.rule("C10")
 @pytest.mark.parametrize("executor", ["thread", "process"])
 def test_progress(app: Engine, executor: str) -> None:
     app.task(executor=executor, name="busy")(busy)
@@ -135,7 +134,6 @@ def _said(app: Engine, job_id: str) -> list[dict]:
     return [json.loads(row.payload) for row in signals_of(app, job_id) if row.type == "job_progress"]
 
 
-@pytest.mark.rule("C10")
 def test_counters_of_a_job_that_ended_before_anybody_looked(app: Engine) -> None:
     @app.task
     def quick(ctx: Context) -> None:

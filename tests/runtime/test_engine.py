@@ -299,7 +299,6 @@ def test_waiting_ends_after_300_s_unless_told_otherwise(tmp_path: Path) -> None:
     app.close()
 
 
-@pytest.mark.rule("D24")
 def test_correlation_and_trace_reach_events_context_and_children(app: Engine) -> None:
     seen: list[tuple[str, str | None]] = []
 

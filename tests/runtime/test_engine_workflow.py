@@ -85,7 +85,6 @@ def test_what_waits_too_long_expires_for_its_start_or_a_retry(app: Engine, clock
     assert {job.events()[-1].type for job in (waits, retries)} == {"job_expired"}
 
 
-@pytest.mark.rule("W08")
 def test_what_a_handler_says_of_its_output_is_kept_with_the_outcome(app: Engine) -> None:
     @app.task(lifecycle="workflow")
     def step() -> dict[str, object]:

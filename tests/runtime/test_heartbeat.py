@@ -109,7 +109,7 @@ async def nobody(leases: list[Lease]) -> list[str]:
     return []
 
 
-@pytest.mark.rule("D08", "D09", "C13")
+@pytest.mark.rule("D08", "D09")
 async def test_when_a_lease_is_renewed(tmp_path: Path) -> None:
     """At half of it, or as often as its lifecycle says: a crawl every 10 s, although its lease is 90 s."""
     from holdfast.kernel.job import Spec
@@ -142,7 +142,6 @@ async def test_when_a_lease_is_renewed(tmp_path: Path) -> None:
     assert heart.due(114.9) == []
 
 
-@pytest.mark.rule("C13")
 def test_progress_says_that_a_job_is_alive(app: Engine) -> None:
     """The trigger `heartbeat` of a crawl is its renewal, and leaves its mark."""
 

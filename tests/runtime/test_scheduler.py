@@ -276,7 +276,6 @@ async def test_run_now_and_remove(store: SqlStore) -> None:
             await command("s")
 
 
-@pytest.mark.rule("D24")
 def test_a_tick_starts_a_trace_that_reaches_the_handler(holdfast_engine: Engine, holdfast_clock: MovableClock) -> None:
     seen: list[tuple[str, str | None]] = []
 

@@ -49,7 +49,7 @@ def test_stopped_for_three_leases_and_continued(app: Engine, database: str, tmp_
     assert (found.state, found.attempt, found.outcome) == ("succeeded", 2, f'{{"result":"{second.pid}"}}')
 
 
-@pytest.mark.rule("D09", "D10", "W07")
+@pytest.mark.rule("D09", "D10")
 @pytest.mark.parametrize("task", ["nap", "anap"])
 def test_killed(app: Engine, database: str, tmp_path: Path, task: str) -> None:
     """SIGKILL, then running elsewhere within the lease and five seconds."""

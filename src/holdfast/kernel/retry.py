@@ -88,7 +88,7 @@ def _require_whole(name: str, value: object, *, least: int) -> None:
 
 def _require_number(name: str, value: object, *, least: float, most: float) -> None:
     number = isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool))
-    if not number or not least <= value <= most:  # type: ignore[operator]
+    if not number or not least <= value <= most:  # type: ignore[operator] # a number by the line above
         raise ValueError(f"{name} must be a number from {least:g} to {most:g}, not {value!r}")
 
 

@@ -49,7 +49,7 @@ class Lanes:
         wanted = [lane for lane in self.lanes if lane.queue in queues]
         if isinstance(queues, Mapping):
             # u ** (1 / weight), the largest first, is a draw without replacement in proportion to the weights.
-            draw = {queue: random.random() ** (1 / weight) for queue, weight in queues.items()}  # noqa: S311
+            draw = {queue: random.random() ** (1 / weight) for queue, weight in queues.items()}  # noqa: S311 - shares turns
             return sorted(wanted, key=lambda lane: (-lane.priority, -draw[lane.queue]))
         self._turn += 1
         turn = self._turn % len(wanted) if wanted else 0
