@@ -6,10 +6,13 @@ UV := $(BIN)/uv
 export UV_PYTHON_DOWNLOADS := never
 # Commands start in half the time when nothing has to be compiled first.
 export UV_COMPILE_BYTECODE := 1
+# What tests are compiled to is kept between runs, whatever the shell says: it takes longer than many of them.
+unexport PYTHONDONTWRITEBYTECODE
 export UV_NO_CONFIG := 1
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-WORKERS ?= 2
+# One more than a small machine has cores: tests wait as much as they compute.
+WORKERS ?= 3
 UPGRADE ?=
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes $(UPGRADE) \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make locks"
@@ -35,7 +38,7 @@ help:
 .venv/.bootstrap: requirements/bootstrap.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("Holdfast needs Python 3.11 or later; $(PYTHON) is %d.%d. Try: make PYTHON=python3.12 ..." % v[:2])'
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
 	@touch $@
 
 .venv/.core: .venv/.bootstrap requirements/core.lock pyproject.toml
@@ -65,27 +68,30 @@ check: setup
 	$(BIN)/lint-imports
 
 fast: setup
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
 test: check
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: setup
 	$(BIN)/python -m bench store
 	$(BIN)/python -m bench peers
 
+# The tests that carry load, with the figures of a long run: hours.
 soak: setup
-	$(BIN)/python -m bench.soak
+	HOLDFAST_SOAK=1 HOLDFAST_FUZZ=200000 $(BIN)/python -m pytest -n $(WORKERS) -m slow \
+		tests/store_load tests/runtime/test_chaos.py tests/flows tests/api/test_fuzz.py
 
 docs: setup
 	$(BIN)/python -m holdfast.cli.lifecycle_page
+	$(BIN)/python -m holdfast.api.problem_page
 	$(BIN)/python -m tests.conformance
 
 # dev.lock holds everything of the other two at the same versions, so that one sync is enough.
 locks: .venv/.bootstrap
 	$(call lock,bootstrap,requirements/bootstrap.in)
 	$(call lock,core,pyproject.toml -c requirements/bootstrap.lock)
-	$(call lock,dev,pyproject.toml --extra postgres --extra redis requirements/bootstrap.in requirements/dev.in \
+	$(call lock,dev,pyproject.toml --extra postgres --extra redis --extra otel requirements/bootstrap.in requirements/dev.in \
 		-c requirements/bootstrap.lock -c requirements/core.lock)
 	@# What the bench compares with: each by itself, and oban with the oldest Python that it takes.
 	for peer in awa dbos huey pgqueuer procrastinate; do $(COMPILE) bench/peers/$$peer.in -o bench/peers/$$peer.lock || exit; done

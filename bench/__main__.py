@@ -1,4 +1,4 @@
-"""`python -m bench store` (the default), `python -m bench peers` and `python -m bench audit`."""
+"""`python -m bench store` (the default), `peers`, `flows`, `lists` and `audit`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from cyclopts import App
 from bench import store as stores_bench
 from bench.audit import main as audit_main
 from bench.contest import main as peers_main
+from bench.flows import main as flows_main
+from bench.lists import main as lists_main
 from bench.races import races
 from bench.roster import chosen
 from bench.scenario import QUICK_ROUNDS, ROUNDS, scenarios
@@ -90,6 +92,38 @@ def audit(*, jobs: int = 1_000_000, store: Literal["sqlite", "postgres"] | None 
         Only this store.
     """
     audit_main((store,) if store else ("postgres", "sqlite"), jobs)
+
+
+@app.command
+def flows(
+    *, quick: bool = False, store: Literal["sqlite", "postgres"] | None = None, rounds: int | None = None
+) -> None:
+    """Nodes of flows (wide, layered, narrow, a chain) against plain jobs: one worker, nothing but no-ops.
+
+    Parameters
+    ----------
+    quick
+        2,000 nodes and a chain of 250, once: under a minute.
+    store
+        Only this store.
+    rounds
+        How often each measurement is repeated; 3, or 1 with --quick.
+    """
+    flows_main((store,) if store else ("postgres", "sqlite"), quick=quick, rounds=rounds or (1 if quick else 3))
+
+
+@app.command
+def lists(*, jobs: int = 1_000_000, store: Literal["sqlite", "postgres"] | None = None) -> None:
+    """Pages of every list over HTTP, with every filter: how long each takes.
+
+    Parameters
+    ----------
+    jobs
+        How many jobs the database has.
+    store
+        Only this store.
+    """
+    lists_main((store,) if store else ("postgres", "sqlite"), jobs)
 
 
 if __name__ == "__main__":

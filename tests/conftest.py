@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.conformance"]
 
-SLOW_FOLDERS = ("services", "bench", "house/test_conformance_page")
-"""Real servers, and the whole suite collected once more: too dear for the fast part."""
+SLOW_FOLDERS = ("services", "bench", "store_load", "house/test_conformance_page")
+"""Real servers, load, and the whole suite collected once more: too dear for the fast part."""
 
-SQLITE_WHEN_FAST = ("runtime", "cli", "proof", "testing")
+SQLITE_WHEN_FAST = ("runtime", "flows", "cli", "proof", "testing", "api")
 """Both stores behave alike, which tests/store proves in the fast part too; above them it runs on one."""
+
+UNSYNCED = {"fsync": "off", "full_page_writes": "off"}
+"""The shared server waits for no disk. What a crash leaves behind is for tests with a server of their own."""
 
 _database_numbers = itertools.count(1)
 
@@ -50,7 +53,7 @@ def postgres() -> Iterator[postgres_service.Server]:
     """One server per xdist worker: each worker has a session of its own."""
     with contextlib.ExitStack() as stack:
         with skip_if_missing():
-            server = stack.enter_context(postgres_service.running_postgres())
+            server = stack.enter_context(postgres_service.running_postgres(settings=UNSYNCED))
         yield server
 
 
@@ -66,8 +69,8 @@ def _postgres_admin(postgres: postgres_service.Server) -> "Iterator[psycopg.Conn
 def postgres_dsn(postgres: postgres_service.Server, _postgres_admin: "psycopg.Connection") -> Iterator[str]:
     """A fresh, empty database, dropped afterwards.
 
-    Creating one costs about 40 ms and dropping it about 60 ms (fsync on, 2 cores): a test that only reads
-    should share one. Do not restart `postgres` under this fixture: start a server of your own for that.
+    Creating one costs about 40 ms, its tables 50 ms and dropping it 10 ms: a test that only reads should share one.
+    Do not restart `postgres` under this fixture: start a server of your own for that.
     """
     name = f"test_{next(_database_numbers)}"
     _postgres_admin.execute(f'CREATE DATABASE "{name}"')

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from holdfast.engine import Engine
+    from holdfast.flows.stage import Breaker
+    from holdfast.flows.stage_context import StageContext
     from holdfast.kernel.errors import (
         HoldfastError,
         LeaseConflictError,
@@ -15,24 +18,27 @@ if TYPE_CHECKING:
     from holdfast.kernel.lifecycle import Lifecycle, Transition
     from holdfast.runtime.context import Context
     from holdfast.runtime.ending import Partial, Skip
-    from holdfast.runtime.engine import Engine
     from holdfast.runtime.handle import JobCancelledError, JobFailedError, JobHandle, WaitTimeoutError
+    from holdfast.runtime.limits import Limit
 
     __version__: str
 
 # Where each public name lives. Loaded when it is asked for: `holdfast version` pays for none of them.
 _HOMES = {
+    "Breaker": "holdfast.flows.stage",
     "Context": "holdfast.runtime.context",
-    "Engine": "holdfast.runtime.engine",
+    "Engine": "holdfast.engine",
     "HoldfastError": "holdfast.kernel.errors",
     "JobCancelledError": "holdfast.runtime.handle",
     "JobFailedError": "holdfast.runtime.handle",
     "JobHandle": "holdfast.runtime.handle",
     "LeaseConflictError": "holdfast.kernel.errors",
     "Lifecycle": "holdfast.kernel.lifecycle",
+    "Limit": "holdfast.runtime.limits",
     "Partial": "holdfast.runtime.ending",
     "PermanentError": "holdfast.kernel.errors",
     "Skip": "holdfast.runtime.ending",
+    "StageContext": "holdfast.flows.stage_context",
     "TransientError": "holdfast.kernel.errors",
     "Transition": "holdfast.kernel.lifecycle",
     "ValidationError": "holdfast.kernel.errors",
@@ -40,6 +46,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Breaker",
     "Context",
     "Engine",
     "HoldfastError",
@@ -48,9 +55,11 @@ __all__ = [
     "JobHandle",
     "LeaseConflictError",
     "Lifecycle",
+    "Limit",
     "Partial",
     "PermanentError",
     "Skip",
+    "StageContext",
     "TransientError",
     "Transition",
     "ValidationError",

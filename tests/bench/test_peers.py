@@ -55,7 +55,8 @@ def test_our_worker_does_every_race_on_both_stores(arena: Arena) -> None:
     assert all(0 < wait_ms < 30_000 for wait_ms in latency[0].waits_ms)
     assert [lap.reading.jobs for lap in bulk] == [400, 400]
     assert all(0 < lap.reading.jobs < 400 and lap.left == lap.twice == 0 for lap in drain)
-    assert all(lap.reading.client_cpu_s > 0 and lap.peak_mb > 10 for lap in drain)
+    assert sum(lap.reading.client_cpu_s for lap in drain) > 0  # each is counted in hundredths of a second
+    assert all(lap.peak_mb > 10 for lap in drain)
 
 
 SCRIPT = """
@@ -156,9 +157,7 @@ def test_a_worker_does_not_outlive_the_bench(monkeypatch: pytest.MonkeyPatch, tm
 
 
 def test_a_process_tree_is_measured_with_its_children() -> None:
-    busy = (
-        "import os, time; os.fork(); deadline = time.time() + 0.3\nwhile time.time() < deadline: pass\ntime.sleep(60)"
-    )
+    busy = "import os, time; os.fork()\nwhile time.process_time() < 0.2: pass\ntime.sleep(60)"  # by its own clock
     with subprocess.Popen([sys.executable, "-c", busy]) as process:
         try:
             until_s = time.monotonic() + 20

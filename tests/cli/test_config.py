@@ -30,7 +30,7 @@ def test_settings_do_not_change() -> None:
         settings.db = "other.db"  # type: ignore[misc] # that is the point
 
 
-@pytest.mark.parametrize("url", ["", "sqlite:///", "sqlite://a.db", "sqlite:a.db", "mysql://host/db", "http://x"])
+@pytest.mark.parametrize("url", ["", "sqlite:///", "sqlite://a.db", "sqlite:a.db", "mysql://host/db", "ftp://x"])
 def test_an_address_that_no_store_has(url: str) -> None:
     with pytest.raises(ConfigError, match="postgresql://") as caught:
         Settings(url)

@@ -1,5 +1,6 @@
 """`holdfast db`, and what every command says of a database that it cannot use."""
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -43,6 +44,33 @@ def test_check_of_a_good_database(cli: Cli, shared_db: str) -> None:
     assert "up to date" in cli("db", "check", "--db", shared_db).out
 
 
+@pytest.mark.slow
+def test_prune_counts_first_and_removes_what_was_kept_long_enough(cli: Cli, seeded_db: str) -> None:
+    """The seeded jobs ended in 2023: those whose lifecycle keeps them for a time are over it."""
+    before = cli("job", "list", "-o", "ids", "--db", seeded_db).out.split()
+    counted = cli("db", "prune", "--db", seeded_db)
+    assert (counted.code, counted.err) == (0, "dry run: say --yes to remove it\n")
+    assert counted.out == "1 job would be removed\n"
+    assert cli("job", "list", "-o", "ids", "--db", seeded_db).out.split() == before
+    assert cli("db", "prune", "--db", seeded_db, "--yes", "--json").json["jobs"] == 1
+    assert job_id("canceled") not in cli("job", "list", "-o", "ids", "--db", seeded_db).out
+    assert cli("db", "prune", "--db", seeded_db).out == "0 jobs would be removed\n"
+    assert cli("audit", "--db", seeded_db).code == 0
+    assert cli("db", "prune", "--dry-run", "--yes", "--db", seeded_db).code == 2
+
+
+def test_export_prints_every_job_with_its_events(cli: Cli, shared_db: str) -> None:
+    answer = cli("db", "export", "--db", shared_db)
+    lines = [json.loads(line) for line in answer.out.splitlines()]
+    listed = cli("job", "list", "-o", "ids", "--db", shared_db).out.split()
+    assert [line["id"] for line in lines] == sorted(listed)
+    for line in lines:
+        events = line.pop("events")
+        assert events == cli("job", "events", line["id"], "--json", "--db", shared_db).json
+        assert len(events) == line["version"]
+    assert answer.err == f"{len(lines)} jobs, {sum(line['version'] for line in lines)} events\n"
+
+
 def test_the_default_database_is_made_by_migrate_alone(cli: Cli, tmp_path: Path) -> None:
     assert cli("job", "list").code == 6
     assert list(tmp_path.iterdir()) == []
@@ -70,7 +98,8 @@ def test_check_lists_what_is_pending_and_changes_nothing(cli: Cli, postgres_dsn:
     for _ in range(2):
         answer = cli("db", "check", "--db", postgres_dsn)
         assert answer.code == 1
-        assert f"pending: {', '.join(known(postgres_dsn))}; run `holdfast db migrate`" in answer.out
+        first, *_, last = names = known(postgres_dsn)
+        assert f"pending: {first} to {last} ({len(names)}); run `holdfast db migrate`" in answer.out
 
 
 def test_half_the_migrations_are_not_enough(cli: Cli, postgres_dsn: str) -> None:

@@ -59,6 +59,7 @@ def test_a_state_is_named_by_canonical_name_or_by_label(cli: Cli, shared_db: str
     assert chosen("--state", "running", "--state", "CREATED") == {"running", "waiting"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["--state", "queued"], ["--state", "PENDING", "--state", "waiting"]])
 def test_pages_go_on_where_the_last_ended(cli: Cli, sqlite_db: str, words: list[str]) -> None:
     everything = ids(cli, sqlite_db, *words)
@@ -126,13 +127,17 @@ def test_a_job_as_it_is_shown(cli: Cli, shared_db: str) -> None:
         "created_at": job["created_at"],
         "started_at": None,
         "finished_at": None,
+        "updated_at": job["created_at"],
         "due_at": job["created_at"],
         "expires_at": None,
+        "keep_until": None,
         "lease": None,
         "cancel_requested": None,
         "progress": None,
         "error": None,
         "result": None,
+        "partial": False,
+        "output_metadata": None,
         "payload": {"to": "ann@example.org"},
         "key": "w-1",
         "tags": None,

@@ -9,7 +9,7 @@ import pytest
 from holdfast.cli import lifecycle_page
 from holdfast.cli.mermaid import diagram
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import BUILT_IN
+from holdfast.kernel.lifecycles import KNOWN
 from tests.cli.conftest import Cli
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,8 +54,8 @@ def test_the_states_of_workflow(cli: Cli) -> None:
     states = cli("lifecycle", "show", "workflow", "--json").json["states"]
     assert [s["label"] for s in states if s["terminal"]] == ends
     assert [s["label"] for s in states if s["successful"]] == ["COMPLETED", "SKIPPED"]
-    assert list(map(str, BUILT_IN["workflow"].terminal_states())) == ends
-    for state in BUILT_IN["workflow"].states:
+    assert list(map(str, KNOWN["workflow"].terminal_states())) == ends
+    for state in KNOWN["workflow"].states:
         told = next(s for s in states if s["canonical"] == state.canonical)
         assert told["terminal"] == state.is_terminal()
         assert told["successful"] == state.is_successful_terminal()
@@ -80,18 +80,18 @@ def test_the_states_and_ways_of_sandbox(cli: Cli) -> None:
     }
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", KNOWN)
 def test_what_is_shown_as_json_makes_the_same_lifecycle_again(cli: Cli, name: str) -> None:
     shown = cli("lifecycle", "show", name, "-o", "json").json
-    assert Lifecycle.from_dict(shown) == BUILT_IN[name]
+    assert Lifecycle.from_dict(shown) == KNOWN[name]
     wanted = {"source", "command", "target", "event", "opens_attempt"}
     assert all(wanted <= row.keys() for row in shown["transitions"])
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", KNOWN)
 def test_the_table_shows_every_state_row_and_policy(cli: Cli, name: str) -> None:
     lines = cli("lifecycle", "show", name).out.splitlines()
-    table = BUILT_IN[name]
+    table = KNOWN[name]
     for state in table.states:
         assert any(re.match(rf"{state} +{state.canonical.value} +{state.canonical.rank}\b", line) for line in lines)
     for row in table.transitions:
@@ -102,9 +102,9 @@ def test_the_table_shows_every_state_row_and_policy(cli: Cli, name: str) -> None
     assert any(re.match(r"lease +(60|90) s", line) for line in lines)
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", KNOWN)
 def test_the_diagram_has_a_node_of_its_own_for_every_canonical_state(cli: Cli, name: str) -> None:
-    table = BUILT_IN[name]
+    table = KNOWN[name]
     lines = cli("lifecycle", "show", name, "--mermaid").out.splitlines()
     assert lines[0] == "stateDiagram-v2"
     node, edge = (
@@ -124,9 +124,9 @@ def test_the_diagram_has_a_node_of_its_own_for_every_canonical_state(cli: Cli, n
 
 
 def test_a_list_of_what_there_is(cli: Cli, sqlite_db: str) -> None:
-    assert cli("lifecycle", "list", "-o", "ids").out.split() == list(BUILT_IN)
+    assert cli("lifecycle", "list", "-o", "ids").out.split() == list(KNOWN)
     names = cli("lifecycle", "list", "-o", "ids", "--db", sqlite_db).out.split()
-    assert names == [*BUILT_IN, "review"]
+    assert names == [*KNOWN, "review"]
     assert "registered" in cli("lifecycle", "list", "--db", sqlite_db).out
     assert cli("lifecycle", "show", "review", "--json", "--db", sqlite_db).json["states"][0]["label"] == "open"
 
@@ -134,7 +134,7 @@ def test_a_list_of_what_there_is(cli: Cli, sqlite_db: str) -> None:
 def test_an_unknown_lifecycle_is_not_found(cli: Cli) -> None:
     answer = cli("lifecycle", "show", "shop")
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err == ("holdfast: no lifecycle 'shop'; there are: crawl, durable, pipeline, workflow, sandbox\n")
+    assert answer.err == f"holdfast: no lifecycle 'shop'; there are: {', '.join(KNOWN)}\n"
 
 
 TABLE = """
@@ -204,7 +204,7 @@ def test_the_reference_page_is_what_the_tables_say(tmp_path: Path, monkeypatch: 
 
 def test_the_page_tells_every_row_and_diagram() -> None:
     page = lifecycle_page.page()
-    for table in BUILT_IN.values():
+    for table in KNOWN.values():
         section = page.split(f"\n## {table.name}\n")[1].split("\n## ")[0]
         assert diagram(table) in section
         assert all(f"| {row.command} |" in section and f"| {row.event} |" in section for row in table.transitions)
@@ -213,4 +213,4 @@ def test_the_page_tells_every_row_and_diagram() -> None:
 def test_ids_and_lines(cli: Cli) -> None:
     assert cli("lifecycle", "show", "durable", "-o", "ids").out == "durable\n"
     lines = cli("lifecycle", "list", "-o", "jsonl").out.splitlines()
-    assert [json.loads(line)["name"] for line in lines] == list(BUILT_IN)
+    assert [json.loads(line)["name"] for line in lines] == list(KNOWN)

@@ -126,6 +126,7 @@ def test_an_audit_that_finds_a_changed_job_and_a_changed_event(cli: Cli, seeded_
     assert {job for _, job, _ in found} == {job_id("box"), job_id("canceled")}
 
 
+@pytest.mark.slow
 def test_what_an_audit_finds_as_a_table_and_as_ids(cli: Cli, sqlite_db: str) -> None:
     change(sqlite_db, f"UPDATE holdfast_job SET state = 'failed' WHERE id = '{job_id('box')}'")
     table = cli("audit", "--db", sqlite_db)
@@ -137,6 +138,7 @@ def test_what_an_audit_finds_as_a_table_and_as_ids(cli: Cli, sqlite_db: str) -> 
     assert (ids.code, ids.out) == (1, f"{job_id('box')}\n")
 
 
+@pytest.mark.slow
 def test_the_bars_are_on_stderr_and_only_on_a_terminal(sqlite_db: str, tmp_path: Path) -> None:
     screen, stderr = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}

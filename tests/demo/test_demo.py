@@ -44,7 +44,10 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
         assert lifecycle_end in done.stdout
     for name, words in INVARIANTS.items():
         assert re.search(rf"{name}  {re.escape(words)} +0 violations", done.stdout)
-    assert re.search(r"  0 violations in 14 jobs, \d+ events", done.stdout)
+    audited = re.search(r"  0 violations in (\d+) jobs, \d+ events", done.stdout)
+    ended = re.findall(r"(\d+) (?:succeeded|skipped|cancelled|dead_lettered)\b", done.stdout)
+    assert audited, done.stdout
+    assert int(audited[1]) == sum(map(int, ended)) > 14, "every job has ended, and every one was audited"
     assert list(tmp_path.iterdir()) == [], "the demo leaves nothing behind"
 
 

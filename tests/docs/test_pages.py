@@ -11,7 +11,15 @@ import pytest
 from tests.docs.pages import blocks, commands, pattern, play
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"README.md": 2, "docs/quickstart.md": 6, "docs/how-to/testing.md": 1, "docs/how-to/schedules.md": 5}
+PAGES = {
+    "README.md": 2,
+    "docs/quickstart.md": 6,
+    "docs/how-to/testing.md": 1,
+    "docs/how-to/handlers.md": 1,
+    "docs/how-to/schedules.md": 5,
+    "docs/how-to/pipelines.md": 3,
+    "docs/how-to/flows.md": 5,
+}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 

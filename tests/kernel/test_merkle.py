@@ -116,6 +116,7 @@ def test_every_index_has_a_proof_that_verifies(size: int) -> None:
         assert merkle.verify(leaf, index, size, proof, root)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_any_flipped_bit_fails(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 40))

@@ -32,6 +32,7 @@ async def work(store: SqlStore, rounds: int) -> None:
             await asyncio.sleep(0)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("C16")
 async def test_an_audit_of_a_database_at_work_raises_no_false_alarm(made: Made) -> None:
     sealer, pruner = Sealer(made.store), Pruner(made.store)

@@ -77,6 +77,7 @@ async def test_rivals_make_each_partition_once(store: SqlStore, postgres_dsn: st
     assert await store.ensure_partitions(START_MS, weeks=2) == [name for name in WEEKS if name not in names]
 
 
+@pytest.mark.slow
 async def test_a_busy_log_is_not_waited_for(store: SqlStore, postgres_dsn: str) -> None:
     import asyncpg
 

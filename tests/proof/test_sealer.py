@@ -61,6 +61,7 @@ async def test_nothing_is_sealed_when_there_is_nothing(store: SqlStore) -> None:
     assert await Sealer(store).seal_all() == []
 
 
+@pytest.mark.slow
 @pytest.mark.rule("C16")
 async def test_the_log_is_sealed_in_batches_that_go_on_where_the_last_ended(store: SqlStore) -> None:
     sealer = Sealer(store)

@@ -119,7 +119,7 @@ def app_on(url: str) -> Engine:
     app.task(**short)(spin)
     app.task(**short)(block)
     app.task(**short)(regex)
-    app.task(**short, executor="process")(crash)
+    app.task(retries=5, backoff="10ms", executor="process")(crash)
     app.task(executor="process")(whoami)
     app.task(add)
     chance: dict[str, Any] = {"lease": "1500ms", "retries": 4, "backoff": "20ms", "on_exhausted": "dead_letter"}
@@ -133,4 +133,5 @@ if __name__ == "__main__":
     url, concurrency, grace_s = sys.argv[1:4]
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("holdfast.transition").setLevel(logging.WARNING)
+    logging.getLogger("holdfast.heartbeat").setLevel(logging.DEBUG)
     sys.exit(serve_worker(app_on(url), concurrency=int(concurrency), grace_s=float(grace_s)))

@@ -12,8 +12,8 @@ from holdfast import Context, Engine
 from tests.runtime.app import note, noted
 from tests.runtime.working import events_of, until, working
 
-HEARD_S = 1.5
-"""A second, and what a busy machine adds."""
+HEARD_S = 10.0
+"""A second, and whatever a busy machine adds; far less than the handlers would take."""
 
 
 def patient(ctx: Context, file: str) -> str:
@@ -32,8 +32,10 @@ def stubborn(ctx: Context, file: str) -> str:
     """Asks nobody."""
     ctx.artifact("part", "half")
     note(file, "began")
-    time.sleep(2.5)
-    note(file, "went on")
+    for _ in range(60):
+        time.sleep(0.1)
+        note(file, "went on")
+    note(file, "ended")
     return "too late"
 
 
@@ -71,7 +73,7 @@ def test_soft(app: Engine, tmp_path: Path, kind: str) -> None:
     artifacts, checkpoint = app.portal.call(kept())
     assert artifacts == ["part"], "what it had made stays"
     if kind == "loop":
-        assert json.loads(found.outcome or "") == {"result": "as far as it got"}
+        assert json.loads(found.outcome or "") == {"result": "as far as it got", "partial": True}
     else:
         assert list(json.loads(checkpoint or "")) == ["n"]
 
@@ -130,15 +132,15 @@ def test_hard(app: Engine, tmp_path: Path, kind: str) -> None:
         job = app.submit(kind, {"file": str(file)})
         until(lambda: noted(file))
         assert job.cancel("now", mode="hard") == "cancelled"
-        asked_s = time.monotonic()
         after = app.submit("add", {"a": 1, "b": 1})
         assert after.result(20) == 2, "the slot is free for others"
-        assert time.monotonic() - asked_s < HEARD_S
+        assert "ended" not in noted(file)
         if kind in ("loop", "swallows"):
             assert noted(file) == ["began", "heard"]
         if kind == "process":
-            time.sleep(1.0)
-            assert noted(file) == ["began"], "its process was killed"
+            lines = noted(file)
+            time.sleep(0.5)
+            assert noted(file) == lines, "its process was killed"
         assert worker.lost == 0
     found = app.get_job(job.id)
     assert (found.state, found.outcome) == ("cancelled", None)

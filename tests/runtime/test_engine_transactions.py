@@ -56,6 +56,7 @@ def test_psycopg(app: Engine, mail: Task[[str], str], postgres_dsn: str) -> None
         assert mails(app) == []
         connection.commit()
         mail.options(connection=connection).submit("lost")
+        app.submit("mail", {"to": "lost"}, connection=connection)
         connection.rollback()
     check(app, postgres_dsn)
     assert job.result(timeout=1) == "mailed kept"

@@ -25,7 +25,8 @@ async def crawl(ctx: Context, url: str, depth: int = 1) -> list[str]: return [ur
 RIGHT = """
 a: JobHandle[str] = fetch.submit("u")
 b: int = words.submit("html").result(timeout=3)
-c: int = words.options(priority=3).submit(html="x").result()
+c: int = words.options(priority=3, delay="2s", retry_limit=2).submit(html="x").result()
+words.options(tags=["a", "b"])
 d: list[str] = crawl.submit("u", depth=2).result()
 
 async def caller() -> int:
@@ -38,6 +39,10 @@ fetch.submit()
 words.submit("x", "y")
 crawl.submit("u", deep=2)
 e: str = words.submit("x").result()
+words.options(prio=3)
+words.options(priority="high")
+app.task(retires=3)
+app.task(retries="3")
 """
 
 
@@ -57,4 +62,4 @@ def mypy(folder: Path, text: str) -> list[int]:
 @pytest.mark.slow
 def test_mypy_accepts_what_is_right_and_nothing_else(tmp_path: Path) -> None:
     assert mypy(tmp_path, RIGHT) == []
-    assert mypy(tmp_path, WRONG) == [2, 3, 4, 5, 6]
+    assert mypy(tmp_path, WRONG) == [2, 3, 4, 5, 6, 7, 8, 9, 10]

@@ -13,7 +13,8 @@ from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.kernel.state import Canonical
-from holdfast.runtime.explain import Explanation, Situation, explain, span
+from holdfast.runtime.explain import Explanation, Situation, explain
+from holdfast.runtime.phrases import span
 from holdfast.runtime.situation import explain_job
 from holdfast.store.dead_letters import Letter
 from holdfast.store.operating import Pause

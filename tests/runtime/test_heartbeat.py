@@ -25,10 +25,9 @@ def test_a_handler_that_hogs_the_interpreter_keeps_its_lease(
     app: Engine, database: str, tmp_path: Path, hog: str
 ) -> None:
     """In pure Python, in the loop itself, and inside C code: for three leases of a second each."""
-    with worker_process(database, tmp_path / "log", concurrency=2), working(app, queues="none", chores=True):
-        warm = app.submit("add", {"a": 1, "b": 1})
-        warm.result(20)
-        time.sleep(0.5)  # its heart needs a moment to start
+    log = tmp_path / "log"
+    with worker_process(database, log, concurrency=2), working(app, queues="none", chores=True):
+        until(lambda: "heart_ready" in log.read_text())
         job = app.submit(hog, {"seconds": 3.2})
         assert job.wait(90) == "succeeded"
     assert [event.type for event in events_of(app, job.id)] == [
@@ -142,6 +141,7 @@ async def test_when_a_lease_is_renewed(tmp_path: Path) -> None:
     assert heart.due(114.9) == []
 
 
+@pytest.mark.slow
 def test_progress_says_that_a_job_is_alive(app: Engine) -> None:
     """The trigger `heartbeat` of a crawl is its renewal, and leaves its mark."""
 

@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -39,6 +40,21 @@ def test_runs_in_the_loop_in_threads_and_in_processes(app: Engine) -> None:
             "job_started",
             "job_succeeded",
         ]
+
+
+def test_a_long_run_keeps_nobody_waiting_while_there_is_room(app: Engine) -> None:
+    go_on = threading.Event()
+
+    @app.task
+    async def long() -> None:
+        while not go_on.is_set():  # noqa: ASYNC110 - it waits for another thread
+            await asyncio.sleep(0.01)
+
+    with working(app, concurrency=2):
+        first = long.submit()
+        until(lambda: first.state() == "running")
+        assert [app.submit("add", {"a": n, "b": 1}).result(20) for n in range(3)] == [1, 2, 3]
+        go_on.set()
 
 
 def test_a_process_is_used_again(app: Engine) -> None:
@@ -105,6 +121,7 @@ def test_a_handler_cannot_take_its_worker_along(app: Engine) -> None:
         assert app.submit("add", {"a": 1, "b": 1}).result(20) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["loop", "swallows", "thread", pytest.param("process", marks=pytest.mark.slow)])
 def test_time_out(app: Engine, tmp_path: Path, kind: str) -> None:
     @app.task(retries=0, timeout="200ms")
@@ -269,10 +286,10 @@ def test_a_paused_queue_is_not_claimed_from(app: Engine) -> None:
 
 
 def test_queues_come_first_as_often_as_they_weigh() -> None:
-    lanes = Lanes([Lane(queue, "durable", "queued", 0) for queue in ("a", "b")] + [Lane("b", "durable", "queued", 9)])
+    lanes = Lanes([Lane(queue, "durable", "queued", 0) for queue in ("a", "b")] + [Lane("b", "durable", "queued", -9)])
     firsts = [lanes.order({"a": 3, "b": 1})[1].queue for _ in range(2_000)]
     assert 0.70 < firsts.count("a") / 2_000 < 0.80
-    assert all(lanes.order({"a": 3, "b": 1})[0].priority == 9 for _ in range(20)), "priority comes before weight"
+    assert all(lanes.order({"a": 3, "b": 1})[0].turn == -9 for _ in range(20)), "priority comes before weight"
 
 
 def test_weights() -> None:
@@ -300,7 +317,7 @@ def test_a_worker_is_on_record_while_it_works(app: Engine) -> None:
     with working(app, queues="default:2", concurrency=7) as worker:
         [(owner, queues, concurrency, stats)] = app.portal.call(workers())
         assert (owner, queues, concurrency) == (worker.owner, ("default",), 7)
-        assert stats == {"running": 0, "written": 0, "refused": 0, "lost": 0}
+        assert stats == {"running": 0, "claimed": 0, "written": 0, "refused": 0, "lost": 0, "renewed": 0}
     assert app.portal.call(workers()) == []
 
 

@@ -22,9 +22,9 @@ def test_stopped_for_three_leases_and_continued(app: Engine, database: str, tmp_
     file = tmp_path / "naps"
     log = tmp_path / "log"
     with worker_process(database, log, concurrency=2) as first:
-        job = app.submit("nap", {"file": str(file), "seconds": 2})
+        job = app.submit("nap", {"file": str(file), "seconds": 1})
         until(lambda: noted(file) == [f"began {first.pid}"])
-        first.send(signal.SIGSTOP)
+        first.stop_between_writes(database)
         stopped_s = time.monotonic()
         with worker_process(database, tmp_path / "log2", concurrency=2) as second:
             until(lambda: f"began {second.pid}" in noted(file))
@@ -46,7 +46,8 @@ def test_stopped_for_three_leases_and_continued(app: Engine, database: str, tmp_
         "lost when its worker looked first, refused when its handler was faster"
     )
     found = app.get_job(job.id)
-    assert (found.state, found.attempt, found.outcome) == ("succeeded", 2, f'{{"result":"{second.pid}"}}')
+    assert (found.state, found.outcome) == ("succeeded", f'{{"result":"{second.pid}"}}')
+    assert found.attempt > 1
 
 
 @pytest.mark.rule("D09", "D10")

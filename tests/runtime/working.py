@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -90,6 +91,17 @@ class WorkerProcess:
 
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
+
+    def stop_between_writes(self, url: str) -> None:
+        """SIGSTOP, and not in the middle of a write: SQLite's one lock would stay with it, and nobody else could."""
+        if not url.startswith("sqlite:///"):
+            self.send(signal.SIGSTOP)
+            return
+        lock = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=20, isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        self.send(signal.SIGSTOP)
+        until(lambda: "T" in Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2])
+        lock.close()
 
     def wait(self, timeout_s: float = 30.0) -> int:
         return self._process.wait(timeout_s)

@@ -214,3 +214,19 @@ async def test_what_waits_is_not_claimed_until_it_is_released(store: SqlStore, c
     job = await take(store, clock, job, BUILT_IN[lifecycle].row("waiting", Command.RELEASE))
     assert job.due_at_ms == clock.now_ms
     assert await claimed(store) == [job.id]
+
+
+async def test_who_finds_nothing_knows_when_there_will_be(store: SqlStore, clock: Clock) -> None:
+    await submit(store, delay_ms=400, queue="default")
+    await submit(store, delay_ms=250, priority=3)
+    await submit(store, delay_ms=100, queue="other")
+    assert await claimed(store) == []
+    assert store.claimer.opens_in_s == 0.25
+    clock.advance(250)
+    assert len(await claimed(store)) == 1
+    assert await claimed(store) == []
+    assert store.claimer.opens_in_s == 0.15
+    clock.advance(150)
+    assert len(await claimed(store)) == 1
+    assert await claimed(store) == []
+    assert store.claimer.opens_in_s is None

@@ -57,11 +57,19 @@ async def test_bad_text_in_any_field_is_refused(store: SqlStore, field: str, tex
 
 
 @pytest.mark.parametrize("field", ["priority", "max_tries", "lease_ms"])
-@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**63])
-async def test_a_number_beyond_32_bits_is_refused(store: SqlStore, field: str, number: int) -> None:
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**63, 1.5, "high", True])
+async def test_a_number_that_is_none_of_32_bits_is_refused(store: SqlStore, field: str, number: object) -> None:
     with pytest.raises(PayloadError) as refused:
         await store.submit([spec(), spec("durable", **{field: number})])
     assert (refused.value.field, refused.value.problem) == (field, "is out of range")
+    assert await everything(store) == ([], [])
+
+
+@pytest.mark.parametrize("field", TEXTS)
+async def test_what_is_no_text_is_refused(store: SqlStore, field: str) -> None:
+    with pytest.raises(PayloadError) as refused:
+        await store.submit([spec(), spec(key="k")._replace(**{field: 3})])  # type: ignore[arg-type]
+    assert (refused.value.field, refused.value.problem) == (field, "is no text: 3")
     assert await everything(store) == ([], [])
 
 

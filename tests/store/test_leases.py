@@ -93,7 +93,8 @@ async def test_a_lost_job_goes_on_to_its_next_attempt(store: SqlStore, clock: Cl
     assert (back.state, back.attempt, back.tries, back.losses) == (REQUEUED[lifecycle], 2, 1, 1)
     assert (back.lease_owner, back.lease_until_ms, back.due_at_ms) == (None, None, clock.now_ms)
     event = (await store.reads.events(job.id))[-1]
-    assert (event.type, event.reason, event.actor) == ("job_lease_expired", "lease_expired", "reaper")
+    reason = "timeout_soft" if lifecycle == "crawl" else "lease_expired"
+    assert (event.type, event.reason, event.actor) == ("job_lease_expired", reason, "reaper")
     [again] = await store.claim(["default"], 1, RIVAL)
     assert (again.id, again.attempt, again.tries) == (job.id, 2, 2)
     await assert_clean(store, job.id)

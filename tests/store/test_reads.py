@@ -135,7 +135,8 @@ async def test_counts_go_no_further_than_the_cap(store: SqlStore, clock: Clock) 
     await store.submit([spec() for _ in range(7)] + [spec("crawl") for _ in range(2)])
     expected = {("durable", "queued"): 7, ("durable", "running"): 1, ("crawl", "queued"): 2}
     assert await store.reads.counts() == expected
-    assert await store.reads.counts(cap=5) == expected | {("durable", "queued"): 5}
+    # The newest five of a state, whatever lifecycle they follow.
+    assert await store.reads.counts(cap=5) == expected | {("durable", "queued"): 3}
 
 
 @pytest.mark.rule("D19", "D20", "D27")

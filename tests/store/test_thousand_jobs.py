@@ -72,6 +72,7 @@ async def outsiders(store: SqlStore, chance: random.Random, ids: list[str]) -> N
         await store.apply([Change(BUILT_IN[job.lifecycle], path, "expirer", [move])])
 
 
+@pytest.mark.slow
 @pytest.mark.rule("D03", "D04", "D05", "D25")
 async def test_a_thousand_jobs_under_chance(store: SqlStore, other: SqlStore, clock: Clock) -> None:
     chance = random.Random(20_261_116)

@@ -157,6 +157,8 @@ class Model:
     def end_of_lost(self, job_id: str) -> str:
         """The command that a lost lease means for this job."""
         job = self.jobs[job_id]
+        if job["cancel_requested"]:
+            return "cancel"
         if job["losses"] + 1 >= CRASHES or job["tries"] >= job["max_tries"]:
             return ENDS_LOST[job["lifecycle"]]
         return "lose"

@@ -140,6 +140,8 @@ class Machine(RuleBasedStateMachine):
     def worker(self, which: int, command: str, delay_ms: int, outcome: str | None, impostor: bool) -> None:
         job = self.seen[-1 - which % len(self.seen)]
         owner = job.lease_owner or "one"
+        if command == "retry" and self.model.jobs[job.id]["tries"] >= job.max_tries:
+            return  # a worker goes by the budget
         self._apply(job, command, "impostor" if impostor else owner, delay_ms=delay_ms, outcome=outcome, fenced=True)
 
     @precondition(lambda self: self.seen)

@@ -9,10 +9,14 @@ from typing import Any
 import asyncpg
 import pytest
 
-from holdfast.kernel.job import Failure
+from holdfast.kernel.job import Failure, Spec
 from holdfast.kernel.lifecycles import DURABLE, WORKFLOW
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.settle import dead_letter
+from holdfast.observe.metrics import Tally
+from holdfast.runtime.metrics_gauges import read_gauges
+from holdfast.store.dead_letters import DeadLetters, Wanted
+from holdfast.store.operating import Operating
 from holdfast.store.port import Lease, Signal
 from holdfast.store.reads import Filter
 from holdfast.store.sql_store import SqlStore
@@ -64,6 +68,8 @@ async def use_everything(store: SqlStore) -> None:
     jobs = await store.claim([mark], 4, "w", start=False)
     assert len(jobs) == 4
     assert len(await store.claim(["default", mark], 2, "w")) == 2
+    await store.submit([Spec(new_id(), WORKFLOW.name, "node", queue=f"{mark}-nodes")])
+    assert len(await store.claim([f"{mark}-nodes"], 2, "w")) == 1
     leases = [Lease(job.id, job.attempt) for job in jobs]
     assert await store.renew("w", leases) == []
     assert len(await store.request_cancel(leases, "soft")) == 4
@@ -86,14 +92,22 @@ async def use_everything(store: SqlStore) -> None:
 
 async def use_reads(store: SqlStore, job_id: str) -> None:
     reads = store.reads
-    for count in range(len(FILTERS) + 1):
-        for chosen in itertools.combinations(FILTERS, count):
+    columns = (*FILTERS, "parent_id", "id_prefix")
+    for count in range(len(columns) + 1):
+        for chosen in itertools.combinations(columns, count):
             given: dict[str, Any] = dict.fromkeys(chosen, "c100")
             if "state" in given:
                 given["states"] = (given.pop("state"), "queued")
             if "parent_id" in given:
                 given["parent_id"] = job_id
-            await reads.list(Filter(**given), limit=20)
+            if "id_prefix" in given:
+                given["id_prefix"] = "0190"
+            await reads.list(Filter(**given), limit=20, steps=1_000)
+    await reads.task_names()
+    await reads.key_scopes()
+    await reads.events_since(["job_claimed"], 1, cap=10)
+    await reads.signals_of_type(job_id, "job_log")
+    await reads.last_signals([job_id], "job_progress")
     await reads.get(job_id)
     await reads.events(job_id)
     await reads.attempts(job_id)
@@ -113,11 +127,16 @@ async def use_reads(store: SqlStore, job_id: str) -> None:
     await reads.dead_mismatches()
     await anext(reads.all_jobs(batch=10))
     await anext(reads.all_events(batch=10))
+    await DeadLetters(store).page(Wanted(task="task1"), steps=100)
+    await DeadLetters(store).groups()
+    await Operating(store).leases()
+    await read_gauges(store, Tally(), [])
 
 
 HOT = {
-    "claim", "apply", "submit", "renew", "lost", "expired", "stand", "take_over", "let_go", "request_cancel",
-    "next_lane", "get_many", "events", "events_by_type", "events_by_correlation", "feed", "op_take", "bury",
+    "claim", "claim_turns", "apply", "submit", "renew", "lost", "expired", "stand", "take_over", "let_go",
+    "request_cancel", "next_lane", "get_many", "events", "events_by_type", "events_by_correlation", "feed",
+    "op_take", "bury",
 }  # fmt: skip
 
 
@@ -157,13 +176,16 @@ def _check_postgres(stage: str, plans: Plans) -> None:
     scan = re.compile(rf"Seq Scan ({'|'.join(BIG)})")
     scans = {name: plan for name, found in plans.items() for plan in found if scan.search(plan)}
     assert scans == {}, f"{stage}: whole tables are read"
-    for plan in plans["claim"]:
+    for plan in plans["claim"] + plans["claim_turns"]:
         assert "Index Scan holdfast_job holdfast_job_ready" in plan, f"{stage}:\n{plan}"
         assert not re.search(r"^ *(Incremental )?Sort", plan, re.MULTILINE), f"{stage}:\n{plan}"
         assert "Bitmap" not in plan, f"{stage}:\n{plan}"
     for name in ("apply", "renew", "get_many", "stand"):
         _served(stage, plans, name, "holdfast_job_pkey")
-    _served(stage, plans, "lost", "holdfast_job_lease")
+    for name in ("lost", "leases", "leased_by_task", "leased_by_queue"):
+        _served(stage, plans, name, "holdfast_job_lease")
+    for name in ("dead_page", "dead_floor", "dead_groups"):
+        _served(stage, plans, name, "holdfast_dead_at")
     _served(stage, plans, "expired", "holdfast_job_expiry")
     _served(stage, plans, "next_lane", "holdfast_job_ready")
     _served(stage, plans, "feed", "pos_idx")
@@ -172,12 +194,40 @@ def _check_postgres(stage: str, plans: Plans) -> None:
     _served(stage, plans, "events_by_type", "type_at_ms_idx")
     _served(stage, plans, "events_by_correlation", "holdfast_job_correlation")
     _served(stage, plans, "events_by_correlation", "holdfast_event_default_pkey")
-    for name in plans:
-        # What is filtered by state or task walks that index from its end and stops; few rows may be sorted.
-        filters = set(name.split("+")[1:])
-        if name == "list" or (filters & {"state", "task"} and not filters & {"correlation_id", "parent_id"}):
-            for plan in plans[name]:
-                assert "Sort" not in plan, f"{stage} {name}: a page sorts more than it shows\n{plan}"
+    _check_walks(stage, plans, POSTGRES_WALKS, sorts="Sort")
+
+
+POSTGRES_WALKS = {
+    "id": "Index (Only )?Scan holdfast_job holdfast_job_pkey",
+    "state": "Index (Only )?Scan holdfast_job holdfast_job_state",
+    "task": "Index (Only )?Scan holdfast_job holdfast_job_task",
+    "correlation_id": "Index (Only )?Scan holdfast_job holdfast_job_correlation",
+    "parent_id": "Index (Only )?Scan holdfast_job holdfast_job_parent",
+    "key": "Index (Only )?Scan holdfast_job holdfast_job_key",
+}
+SQLITE_WALKS = {
+    "id": r"USING (COVERING )?INDEX sqlite_autoindex_holdfast_job_1 \(\(?id\)?>",
+    "state": r"USING (COVERING )?INDEX holdfast_job_state \(\(state,id\)>",
+    "task": r"USING (COVERING )?INDEX holdfast_job_task \(\(task,id\)>",
+    "correlation_id": r"USING (COVERING )?INDEX holdfast_job_correlation \(\(correlation_id,id\)>",
+    "parent_id": r"USING (COVERING )?INDEX holdfast_job_parent \(\(parent_id,id\)>",
+    "key": r"USING (COVERING )?INDEX holdfast_job_key \(key_scope=\? AND key=\? AND id>",
+}
+
+
+def _check_walks(stage: str, plans: Plans, walks: dict[str, str], sorts: str) -> None:
+    """A page is a stretch of the index that it walks along, whatever else it is filtered by, and sorts nothing."""
+    seen = set()
+    for name, found in plans.items():
+        statement, _, walk = name.partition("@")
+        if statement in ("list", "floor", "counts"):
+            along = walk.partition("+")[0]
+            seen.add((statement, along))
+            for plan in found:
+                assert re.search(walks[along], plan), f"{stage} {name}:\n{plan}"
+                if statement != "counts":
+                    assert sorts not in plan, f"{stage} {name}: a page sorts more than it shows\n{plan}"
+    assert seen >= {("list", along) for along in walks} | {("floor", "state"), ("floor", "id"), ("counts", "state")}
 
 
 def _served(stage: str, plans: Plans, name: str, index: str) -> None:
@@ -214,14 +264,18 @@ async def test_sqlite(tmp_path: Path) -> None:
             if scan.search(plan.replace("SCAN j", "") if "MATERIALIZE j" in plan else plan)
         }
         assert scans == {}, f"{stage}: whole tables are read"
-        for plan in plans["claim"]:
+        for plan in plans["claim"] + plans["claim_turns"]:
             assert "USING COVERING INDEX holdfast_job_ready" in plan or "USING INDEX holdfast_job_ready" in plan, plan
             assert "TEMP B-TREE" not in plan, f"{stage}:\n{plan}"
-        _served(stage, plans, "lost", "holdfast_job_lease")
+        for name in ("lost", "leases", "leased_by_task", "leased_by_queue"):
+            _served(stage, plans, name, "holdfast_job_lease")
+        for name in ("dead_page", "dead_floor", "dead_groups"):
+            _served(stage, plans, name, "holdfast_dead_at")
         _served(stage, plans, "expired", "holdfast_job_expiry")
         _served(stage, plans, "next_lane", "holdfast_job_ready")
         _served(stage, plans, "events", "sqlite_autoindex_holdfast_event_1")
         _served(stage, plans, "events_by_type", "holdfast_event_type")
         _served(stage, plans, "events_by_correlation", "holdfast_job_correlation")
         _served(stage, plans, "feed", "INTEGER PRIMARY KEY")
+        _check_walks(stage, plans, SQLITE_WALKS, sorts="TEMP B-TREE")
     connection.close()

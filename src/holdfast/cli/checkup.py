@@ -14,7 +14,7 @@ from holdfast.cli.exits import one_line
 from holdfast.cli.opened import CONNECT_TIMEOUT_S, MIGRATE, opened, plainly
 from holdfast.config import sqlite_path, without_password
 from holdfast.kernel.errors import HoldfastError
-from holdfast.runtime.explain import span
+from holdfast.runtime.phrases import span
 
 if TYPE_CHECKING:
     from holdfast.store.sql_store import SqlStore

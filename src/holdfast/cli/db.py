@@ -5,6 +5,8 @@ from __future__ import annotations
 from cyclopts import App
 
 from holdfast.cli.db_check import Finding, findings
+from holdfast.cli.db_export import export
+from holdfast.cli.db_prune import prune
 from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Here, Output
 from holdfast.cli.opened import plainly
@@ -12,6 +14,8 @@ from holdfast.cli.render import rows, table
 from holdfast.config import without_password
 
 app = App(name="db", help="The database.")
+app.command(export)
+app.command(prune)
 
 
 @app.command

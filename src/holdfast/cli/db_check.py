@@ -47,7 +47,9 @@ async def _schema(url: str) -> Finding:
         newer = f"made by a later version: {', '.join(schema.unknown)}; use that version of Holdfast"
         return Finding("schema", False, newer)
     if schema.pending:
-        return Finding("schema", False, f"pending: {', '.join(schema.pending)}; {MIGRATE}")
+        first, *_, last = (*schema.pending, schema.pending[-1])
+        names = first if first == last else f"{first} to {last}"
+        return Finding("schema", False, f"pending: {names} ({len(schema.pending)}); {MIGRATE}")
     return Finding("schema", True, f"up to date, at {schema.applied[-1]}")
 
 

@@ -169,7 +169,7 @@ async def groups(*, limit: int = 50, here: Here) -> None:
                 (
                     [
                         view["group"],
-                        f"{view['count']:,}",
+                        f"{view['count']:,}{'' if view['exact'] else '+'}",
                         short_time(view["first_at"]),
                         short_time(view["last_at"]),
                         view["example"]["task"],

@@ -13,8 +13,9 @@ from holdfast.cli.invocation import Here, Output
 from holdfast.cli.pairs import named_values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from holdfast.runtime.registry import Registry
     from holdfast.store.dead_letters import Letter, Wanted
     from holdfast.store.sql_store import SqlStore
 
@@ -60,13 +61,15 @@ async def replay(
     """
     from holdfast.runtime import dead
 
-    edits = named_values(edit, "--edit")
     wanted = wanted_of(reason_code, stage, task, group)
     dry = is_dry(ids, _filters(wanted), dry_run=dry_run, yes=yes)
-    # Only --app itself: a replay must not depend on whether some configured module can be imported here.
-    check = dead.checker(here.engine().registry) if here.app else None
+    # What is edited is checked wherever an app is configured; else only by --app itself, for a replay must not depend
+    # on whether some module can be imported here.
+    registry = here.engine().registry if here.app or (edit and here.settings.app) else None
+    check = dead.checker(registry) if registry else None
     async with here.store() as store:
         letters = await _chosen(store, ids, wanted)
+        edits = named_values(edit, "--edit", _texts(registry, letters))
         items: list[dict[str, Any]] = []
         if dry:
             for letter in letters:
@@ -141,6 +144,12 @@ async def discard(
     ]
     tell(here, "discard", "discarded", items, left, dry)
     return Exit.CONFLICT if left and not items else Exit.OK
+
+
+def _texts(registry: Registry | None, letters: Sequence[Letter]) -> Collection[str]:
+    """The arguments that are text in every task that these letters are of."""
+    known = [found for task in {letter.task for letter in letters} if registry and (found := registry.find(task))]
+    return frozenset.intersection(*(task.signature.texts for task in known)) if known else ()
 
 
 def _filters(wanted: Wanted) -> dict[str, object]:

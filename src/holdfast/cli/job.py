@@ -8,13 +8,17 @@ from cyclopts import App, Parameter
 
 from holdfast.cli.invocation import Here, Output
 from holdfast.kernel.errors import NotFoundError
-from holdfast.runtime.listing import list_jobs
+from holdfast.kernel.lifecycles import FLOW
+from holdfast.runtime.listing import job_views, list_jobs
 from holdfast.runtime.views import event_view, job_view
 from holdfast.store.reads import Page
 
 if TYPE_CHECKING:
     from holdfast.kernel.job import Job
     from holdfast.store.reads import Reads
+
+STEPS = 200_000
+"""A list that finds little stops after so many jobs, and says how to go on: a second or less."""
 
 app = App(name="job", help="Look at jobs, wait for them, change them.")
 
@@ -72,12 +76,9 @@ async def list_(
             lifecycle=lifecycle,
             limit=limit,
             cursor=cursor,
+            steps=STEPS,
         )
-        views = [
-            # In a list only jobs that are being worked on say how far they are: each one costs a look.
-            job_view(job, tables.get(job.lifecycle), await store.reads.signals(job.id) if job.lease_owner else ())
-            for job in page.items
-        ]
+        views = await job_views(store.reads, tables, page.items)
     _print_page(here, page, views)
 
 
@@ -97,6 +98,8 @@ async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -
     from holdfast.cli.job_table import job_table
 
     here.print_record(view, job_table(view), job.id)
+    if job.lifecycle == FLOW.name:
+        here.say(f"its nodes: holdfast flow show {job.id}")
 
 
 @app.command
@@ -164,6 +167,6 @@ def _print_page(here: Here, page: Page, views: list[dict[str, Any]]) -> None:
             if views:
                 here.print(jobs_table(views, here.out.width))
             else:
-                here.say("no jobs")
+                here.say("no jobs" if page.next_cursor is None else f"none among {STEPS:,} jobs")
     if page.next_cursor:
         here.say(f"more: --cursor {page.next_cursor}")

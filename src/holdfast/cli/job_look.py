@@ -18,14 +18,13 @@ from holdfast.cli.render import COLOURS, rows, short_time, table
 from holdfast.cli.waiting import get
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.state import OVER, RANK
+from holdfast.runtime.job_log import LOG
 from holdfast.runtime.views import PROGRESS, iso, label
 
 if TYPE_CHECKING:
     from holdfast.store.reads import SignalRow
 
 JobId = Annotated[str, Parameter(name="ID")]
-LOG = "job_log"
-"""The type of a signal that is a line of the job's own log."""
 LOOK_EVERY_S = 0.25
 
 
@@ -115,16 +114,17 @@ def _print(here: Here, signal: SignalRow) -> None:
     if here.output is Output.IDS:
         print(signal.id, flush=True)
         return
-    line = Text((iso(signal.at_ms) or "")[11:23], "dim").append(f"  {signal.attempt}  ", "dim")
     said = _said(signal)
+    at_ms = said.get("time_ms", signal.at_ms) if isinstance(said, dict) else signal.at_ms
+    line = Text((iso(at_ms) or "")[11:23], "dim").append(f"  {signal.attempt}  ", "dim")
     match signal.type, said:
         case "job_progress", dict():
             line.append(_progress(said), "cyan")
         case "job_log", dict():
-            level = str(said.pop("level", "info"))
+            level = str(said.get("level", "info"))
             line.append(f"{level:7} ", {"warning": "yellow", "error": "red", "critical": "bold red"}.get(level, "dim"))
-            line.append(str(said.pop("event", said.pop("message", ""))), "default")
-            line.append("".join(f"  {name}={value}" for name, value in said.items()), "dim")
+            line.append(str(said.get("event", "")), "default")
+            line.append("".join(f"  {name}={value}" for name, value in said.get("fields", {}).items()), "dim")
         case kind, said:
             line.append(f"{kind} {'' if said is None else json.dumps(said, ensure_ascii=False)}", "dim")
     here.out.print(line, soft_wrap=True)

@@ -69,7 +69,7 @@ def job_table(view: View) -> Table:
             "queue": f"{view['queue']}, priority {view['priority']}",
             "attempt": f"{view['attempt']} ({view['tries']} of {view['max_attempts']} tries used)",
             "created": long_time(view["created_at"]),
-            "due": long_time(view["due_at"]) if view["started_at"] is None else None,
+            "due": long_time(view["due_at"]) if not (view["started_at"] or view["finished_at"]) else None,
             "started": long_time(view["started_at"]),
             "finished": long_time(view["finished_at"]),
             "expires": long_time(view["expires_at"]) if view["finished_at"] is None else None,

@@ -19,7 +19,7 @@ async def leases(*, limit: int = 100, here: Here) -> None:
     limit
         How many at most, up to 5000.
     """
-    from holdfast.runtime.explain import span
+    from holdfast.runtime.phrases import span
     from holdfast.runtime.queues import lease_view
     from holdfast.store.operating import Operating
 

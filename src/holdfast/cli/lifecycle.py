@@ -12,7 +12,7 @@ from holdfast.cli.render import rows, table
 from holdfast.config import DEFAULT_DB
 from holdfast.kernel.errors import LifecycleError, NotFoundError
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import BUILT_IN
+from holdfast.kernel.lifecycles import KNOWN
 
 app = App(name="lifecycle", help="The tables that jobs follow.")
 
@@ -22,17 +22,9 @@ async def list_(*, here: Here) -> None:
     """List the built-in lifecycles, and those that the database knows besides."""
     tables = await known_lifecycles(here)
     if here.is_json:
-        here.print_json(
-            [
-                {
-                    "name": each.name,
-                    "built_in": each.name in BUILT_IN,
-                    "states": [str(state) for state in each.states],
-                    "transitions": len(each.transitions),
-                }
-                for each in tables.values()
-            ]
-        )
+        from holdfast.runtime.part_views import lifecycle_line
+
+        here.print_json([lifecycle_line(each) for each in tables.values()])
         return
     if here.output is Output.IDS:
         here.print_ids(tables)
@@ -43,7 +35,7 @@ async def list_(*, here: Here) -> None:
             each.name,
             " · ".join(dict.fromkeys(map(str, each.states))),
             str(len(each.transitions)),
-            "built in" if each.name in BUILT_IN else "registered",
+            "built in" if each.name in KNOWN else "registered",
         ]
         for each in tables.values()
     ]
@@ -61,7 +53,7 @@ async def show(name: str, *, mermaid: bool = False, here: Here) -> None:
     mermaid
         Print a Mermaid state diagram instead.
     """
-    lifecycle = BUILT_IN.get(name)
+    lifecycle = KNOWN.get(name)
     if lifecycle is None:
         tables = await known_lifecycles(here)
         if name not in tables:
@@ -116,8 +108,8 @@ async def known_lifecycles(here: Here) -> dict[str, Lifecycle]:
     except UnavailableError as error:
         if here.settings.db != DEFAULT_DB:
             here.say(f"built-in lifecycles only: {error.message}")
-        return dict(BUILT_IN)
-    return dict(BUILT_IN) | stored
+        return dict(KNOWN)
+    return dict(KNOWN) | stored
 
 
 def _imported(where: str) -> Lifecycle:

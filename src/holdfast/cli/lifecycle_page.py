@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.cli.lifecycle_table import policy_rows, state_rows, transition_rows
 from holdfast.cli.mermaid import diagram
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import BUILT_IN
+from holdfast.kernel.lifecycles import KNOWN
 
 PAGE = Path("docs/reference/lifecycles.md")
 HEADER = """\
@@ -23,7 +23,7 @@ table of your own.
 """
 
 
-def page(tables: Iterable[Lifecycle] = tuple(BUILT_IN.values())) -> str:
+def page(tables: Iterable[Lifecycle] = tuple(KNOWN.values())) -> str:
     return HEADER + "".join(_section(table) for table in tables)
 
 

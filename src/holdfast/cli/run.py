@@ -37,7 +37,8 @@ def run(
     task
         The task's name, as the app declares it.
     arg
-        An argument as name=value: JSON where the value reads as JSON, else text. May be given several times.
+        An argument as name=value: JSON where the value reads as JSON, unless the task takes text. May be given
+        several times.
     wait
         Wait until the job is over. Exit 10 when it failed, 11 when it was cancelled.
     timeout
@@ -51,10 +52,11 @@ def run(
     priority
         Another priority than the task's; higher is sooner.
     """
-    args = named_values(arg, "--arg")
     limit_s = seconds_of(timeout)
     given = {"key": key, "delay": delay, "queue": queue, "priority": priority}
     engine = here.engine()
+    known = engine.registry.find(task)
+    args = named_values(arg, "--arg", known.signature.texts if known else ())
     with plainly(engine.url):
         try:
             job = engine.submit(task, args, **{name: value for name, value in given.items() if value is not None})

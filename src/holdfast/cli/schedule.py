@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
@@ -12,7 +12,6 @@ from holdfast.cli.invocation import Here, Output
 
 if TYPE_CHECKING:
     from holdfast.runtime.scheduler import Scheduler
-    from holdfast.store.scheduling import ScheduleRow
 
 app = App(name="schedule", help="What is submitted by the clock.")
 Name = Annotated[str, Parameter(name="NAME")]
@@ -21,8 +20,10 @@ Name = Annotated[str, Parameter(name="NAME")]
 @app.command(name="list")
 async def list_(*, here: Here) -> None:
     """List schedules, with the time of their next tick."""
+    from holdfast.runtime.part_views import schedule_view
+
     async with _scheduler(here) as scheduler:
-        views = [view(row) for row in await scheduler.list()]
+        views = [schedule_view(row) for row in await scheduler.list()]
     if here.is_json:
         here.print_json(views)
     elif here.output is Output.IDS:
@@ -66,10 +67,12 @@ async def resume(name: Name, /, *, here: Here) -> None:
     name
         The schedule's name.
     """
+    from holdfast.runtime.views import iso
+
     async with _scheduler(here) as scheduler:
         await scheduler.resume(name)
         row = await scheduler.get(name)
-    here.say(f"{name} goes on; next at {view(row)['next_at']}")
+    here.say(f"{name} goes on; next at {iso(row.next_tick_ms)}")
 
 
 @app.command
@@ -109,22 +112,3 @@ async def _scheduler(here: Here) -> AsyncIterator[Scheduler]:
 
     async with here.store() as store:
         yield Scheduler(store)
-
-
-def view(row: ScheduleRow) -> dict[str, Any]:
-    """A schedule as the outside sees it."""
-    import json
-
-    from holdfast.runtime.views import iso
-
-    return {
-        "name": row.name,
-        "task": row.task,
-        "args": json.loads(row.args),
-        "cron": row.cron,
-        "timezone": row.timezone,
-        "missed": row.missed,
-        "paused": row.paused,
-        "last_at": iso(row.last_tick_ms),
-        "next_at": iso(row.next_tick_ms),
-    }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Here, Output
 from holdfast.kernel.errors import NotFoundError
+from holdfast.kernel.lifecycles import FLOW
 from holdfast.kernel.state import SUCCESSFUL, Canonical
 from holdfast.runtime.durations import duration_ms
 from holdfast.runtime.views import job_view
@@ -89,8 +90,13 @@ async def _hint(here: Here, store: SqlStore, job_ids: Sequence[str]) -> None:
 
 async def _tell(here: Here, store: SqlStore, jobs: Sequence[Job]) -> None:
     """Results on stdout, failures on stderr; whole jobs as JSON."""
+    from holdfast.flows.flow_run import results_at_ends
+
     tables = await store.reads.lifecycles()
     views = [job_view(job, tables.get(job.lifecycle), await store.reads.signals(job.id)) for job in jobs]
+    for view in views:
+        if view["lifecycle"] == FLOW.name and view["canonical_state"] in SUCCESSFUL:
+            view["result"] = await results_at_ends(store, view["id"])
     if here.is_json:
         here.print_json(views[0] if len(views) == 1 else views)
         return

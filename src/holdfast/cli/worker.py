@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -25,6 +24,7 @@ def worker(
     queue: Annotated[list[str] | None, Parameter(name=["--queue", "-q"])] = None,
     concurrency: Annotated[int, Parameter(name=["--concurrency", "-c"])] = 10,
     grace: str = "30s",
+    metrics_port: int | None = None,
     here: Here,
 ) -> int:
     """Run a worker until SIGTERM or Ctrl-C: it then lets its jobs end, and hands back what does not end in time.
@@ -39,28 +39,27 @@ def worker(
         How many jobs at once.
     grace
         How long jobs may take to end once it was told to stop.
+    metrics_port
+        Show this worker's own metrics at http://127.0.0.1:PORT/metrics; 0 takes any port that is free, and logs it.
     """
     if concurrency < 1:
         raise UsageError(f"concurrency is {concurrency}", field="--concurrency", remedy="use 1 or more")
+    if metrics_port is not None and not 0 <= metrics_port <= 65_535:
+        raise UsageError(f"the port is {metrics_port}", field="--metrics-port", remedy="use 0 to 65535")
     grace_s = duration_ms(grace, "grace") / 1_000
     engine = here.engine(place)
     queues = weights(queue) if queue else _queues_of(engine)
     names = ", ".join(f"{name}:{weight}" if weight > 1 else name for name, weight in queues.items())
-    here.say(f"worker on {without_password(engine.url)}, queues {names}, {concurrency} at once; Ctrl-C stops it")
-    _log_to_stderr()
+    from holdfast.observe.logs import get_logger, set_up
     from holdfast.runtime.serving import serve_worker
 
+    # Where lines are JSON, each of them is.
+    say = get_logger("holdfast.cli").info if set_up() == "json" else here.say
+    say(f"worker on {without_password(engine.url)}, queues {names}, {concurrency} at once; Ctrl-C stops it")
     with plainly(engine.url):
-        return serve_worker(engine, queues, concurrency, grace_s)
+        return serve_worker(engine, queues, concurrency, grace_s, metrics_port=metrics_port)
 
 
 def _queues_of(engine: Engine) -> dict[str, int]:
     """Every queue that a task of the app goes to."""
     return dict.fromkeys(sorted({task.queue for task in engine.registry} | {"default"}), 1)
-
-
-def _log_to_stderr() -> None:
-    """Unless the app has said where its log goes: stdout is for data."""
-    import logging
-
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")

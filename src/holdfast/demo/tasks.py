@@ -1,4 +1,4 @@
-"""The night's work: one task under each lifecycle, and three for what goes wrong."""
+"""The night's work: something under each lifecycle, and three tasks for what goes wrong."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.engine import Engine
+from holdfast.flows.flow import Flow
+from holdfast.flows.pipeline import Pipeline
 from holdfast.kernel.errors import TransientError
 from holdfast.runtime.context import Context
-from holdfast.runtime.ending import Skip
-from holdfast.runtime.engine import Engine
 from holdfast.runtime.task import Task
 
 QUEUE = "demo"
 SHEET_S = 0.35
-STAGES = ("ingest", "classify", "brief", "summary")
+
+
+@dataclass(frozen=True)
+class Edition:
+    day: str
+    with_crossword: bool = False
 
 
 @dataclass(frozen=True)
@@ -27,8 +33,8 @@ class Night:
     app: Engine
     fetch: Task[[str], int]
     words: Task[[str], int]
-    edition: Task[[str], str]
-    letters: Task[[int], str]
+    edition: Pipeline[Edition]
+    letters: Flow
     typeset: Task[[str], str]
     print_run: Task[[int, str], list[int]]
     invoice: Task[[int, str], str]
@@ -54,18 +60,39 @@ def night(url: str) -> Night:
             total += ctx.step(f"len:{word}", len, word)
         return total
 
-    @app.task(lifecycle="pipeline", queue=QUEUE, lease="2s")
-    def edition(ctx: Context, day: str) -> str:
-        for stage in ctx.track(STAGES):
-            ctx.step(stage, _stage, stage)
-        return f"the edition of {day}"
+    edition = app.pipeline("edition", Edition, queue=QUEUE, lease="2s")
 
-    @app.task(lifecycle="workflow", queue=QUEUE, lease="2s")
-    def letters(received: int) -> str:
+    @edition.stage
+    def ingest(config: Edition) -> list[str]:
+        time.sleep(0.4)
+        return [f"{story}, {config.day}" for story in ("flood", "election", "cup final")]
+
+    @edition.stage
+    def brief(ingest: list[str]) -> str:
+        time.sleep(0.4)
+        return f"{len(ingest)} stories"
+
+    @edition.stage(enabled="with_crossword")
+    def crossword() -> str:
+        return "6 across"
+
+    letters = app.flow("letters")
+
+    @letters.task(queue=QUEUE, lease="2s")
+    def collect(received: int) -> list[str]:
         time.sleep(0.2)
-        if not received:
-            raise Skip("nobody wrote")
-        return f"{received} letters"
+        return [("praise", "complaint")[n % 2] for n in range(received)]
+
+    @letters.task(map_over=collect, queue=QUEUE, lease="2s")
+    def answer(letter: str) -> str:
+        time.sleep(0.2)
+        return f"answered a {letter}"
+
+    @letters.task(after=answer, queue=QUEUE, lease="2s")
+    def page(answer: list[str]) -> str:
+        return f"a page of {len(answer)} letters"
+
+    letters.branch(after=collect, cases=[(lambda letters: len(letters) > 0, answer)])
 
     @app.task(lifecycle="sandbox", queue=QUEUE, lease="2s")
     def typeset(headline: str) -> str:
@@ -90,11 +117,6 @@ def night(url: str) -> Night:
         return "all quiet"
 
     return Night(app, fetch, words, edition, letters, typeset, print_run, invoice, watch)
-
-
-def _stage(name: str) -> str:
-    time.sleep(0.4)
-    return name
 
 
 def _print(ledger: Path, job_id: str, sheet: int) -> int:

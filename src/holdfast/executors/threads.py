@@ -8,6 +8,7 @@ stopped at once belongs into a process.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import queue
 import threading
 from collections.abc import Callable
@@ -17,11 +18,15 @@ Work = Callable[[], Any]
 
 
 class Threads:
-    """Hands work to idle threads, up to `size` of them; results come back to the loop that asked."""
+    """Hands work to idle threads, up to `size` of them; results come back to the loop that asked.
+
+    Work finds the context variables of who asked for it.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._work: queue.SimpleQueue[tuple[Work, asyncio.Future[Any]] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[tuple[contextvars.Context, Work, asyncio.Future[Any]] | None]
+        self._work = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._alive = 0
         self._idle = 0
@@ -34,7 +39,7 @@ class Threads:
                 self._alive += 1
             else:
                 self._idle -= 1
-        self._work.put((work, future))
+        self._work.put((contextvars.copy_context(), work, future))
         if start:
             threading.Thread(target=self._serve, name="holdfast-job", daemon=True).start()
         result, error = await future
@@ -49,12 +54,12 @@ class Threads:
 
     def _serve(self) -> None:
         while (item := self._work.get()) is not None:
-            work, future = item
+            context, work, future = item
             result: Any = None
             error: BaseException | None = None
             if not future.cancelled():
                 try:
-                    result = work()
+                    result = context.run(work)
                 except BaseException as raised:
                     error = raised
             with self._lock:

@@ -15,7 +15,7 @@ from holdfast.kernel.event import Event, leaf
 from holdfast.kernel.invariants import Inspector
 from holdfast.kernel.job import Spec, spec_digest, text_digest
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import BUILT_IN
+from holdfast.kernel.lifecycles import KNOWN
 from holdfast.kernel.merkle import verify as proves
 from holdfast.kernel.replay import Replayed
 from holdfast.kernel.seal import Header, header_leaf
@@ -134,7 +134,7 @@ class _Check:
     def _table(self) -> Lifecycle:
         stated = self._data["lifecycle"]
         table = Lifecycle.from_dict(stated)
-        known = BUILT_IN.get(table.name)
+        known = KNOWN.get(table.name)
         self._expect(table.name == self._job["lifecycle"], "its lifecycle is not the job's")
         self._expect(known is None or known.to_dict() == stated, f"its table is not the one that {table.name!r} names")
         self._expect(table.to_dict() == stated, "its table does not say of its states what they are")

@@ -6,6 +6,7 @@ HoldfastError
 ├── NotAllowedError        the lifecycle has no row for that command from that state
 ├── NotFoundError          there is no such thing
 ├── DuplicateKeyError      the key belongs to another job
+├── BusyError              not at this moment: the same call may do it a moment later
 ├── StoreError             the store cannot be used as it is
 │   └── StoreLostError     the connection was lost during a call
 └── TaskError              what a handler raises to say how its failure is to be treated
@@ -122,6 +123,13 @@ class DuplicateKeyError(HoldfastError):
             field="key",
             remedy="use another key, or submit with duplicates='return' or 'replace'",
         )
+
+
+class BusyError(HoldfastError):
+    """It cannot be done at this moment."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message, remedy="try again")
 
 
 class StoreError(HoldfastError):

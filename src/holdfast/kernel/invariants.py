@@ -5,7 +5,8 @@ ended, and the row equals the replay · I4 (attempt, rank) strictly grows, time 
 and only if leased, a fence is granted once · I6 a worker's events carry the fence that it was granted · I7 a
 terminal state absorbs within its attempt · I8 at most one success per attempt · I9 no success in a
 cancelled attempt · I10 tries stay within the budget · I11 one live job per scope and key · I12 the feed is in
-order per job · I13 dead_lettered if and only if there is a dead letter · I19 every seal verifies.
+order per job · I13 dead_lettered if and only if there is a dead letter · I14 a join fires exactly once · I19 every seal
+verifies.
 """
 
 from __future__ import annotations

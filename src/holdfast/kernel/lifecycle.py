@@ -115,6 +115,12 @@ class Lifecycle:
         return [state for state in self.states if state.canonical in TERMINAL]
 
     @cached_property
+    def in_graphs(self) -> bool:
+        """Whether its jobs can be nodes of flows: they wait for others, and are released or skipped."""
+        waiting = Canonical.WAITING
+        return self.find(waiting, Command.RELEASE) is not None and self.find(waiting, Command.SKIP) is not None
+
+    @cached_property
     def claimable(self) -> frozenset[str]:
         """The states from which a worker takes a job."""
         return frozenset(row.source.value for row in self.transitions if row.command == Command.CLAIM)

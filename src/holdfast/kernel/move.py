@@ -7,9 +7,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from holdfast.kernel.job import DeadLetter, Job
+from holdfast.kernel.job import DeadLetter, Job, Spec
 from holdfast.kernel.lifecycle import Lifecycle, Transition, Tries
 from holdfast.kernel.state import LEASED, OVER, TERMINAL, Canonical
+
+
+class Follow(NamedTuple):
+    """What a node of a flow says, at its end, of those that wait for it.
+
+    `cut` names the children that its branch left out. `items`, where it ran over a list, are the jobs that take its
+    place for all who wait for it; None where it did not.
+    """
+
+    cut: tuple[str, ...] = ()
+    items: tuple[Spec, ...] | None = None
 
 
 class Move(NamedTuple):
@@ -26,6 +37,7 @@ class Move(NamedTuple):
     payload: str | None = None
     outcome: str | None = None
     dead: DeadLetter | None = None
+    follow: Follow | None = None
 
 
 class Change(NamedTuple):

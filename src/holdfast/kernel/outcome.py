@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from holdfast.kernel.job import Failure
 
@@ -60,5 +62,16 @@ class TimedOut:
 
     failure: Failure
 
+
+class Said(NamedTuple):
+    """What a handler said beside its result: kept with it, whichever way the job ends."""
+
+    output: Mapping[str, Any] = {}
+    """What it made, in a few words: pages, files, sizes."""
+    progress: str | None = None
+    """How far it came, with its counters, as JSON text."""
+
+
+SILENT = Said()
 
 Outcome = Done | Partial | Skip | Retry | Fail | Cancelled | TimedOut

@@ -52,11 +52,19 @@ class Policies:
     heartbeat_ms: int = 20 * SECOND_MS
     retry: RetryPolicy = NEVER
     lost: Lost = Lost.NEXT_ATTEMPT
+    lost_code: str = "lease_expired"
+    """What the log says of a job whose lease ran out."""
     on_exhausted: Exhausted = Exhausted.FAIL
     on_lost_exhausted: Exhausted = Exhausted.FAIL
     crash_budget: int = 3
+    run_ttl_ms: int | None = None
+    """How long a run may take where neither its task nor its job says."""
     stale_after_ms: int | None = None
     expire_after_ms: int | None = None
+    keeps_terms: bool = False
+    """Whether a job keeps the terms of retry that it was submitted with, whatever its task says by then."""
+    says_why: bool = False
+    """Whether an end without a result has an `output_metadata` that says why."""
     resumable: bool = False
     key_hold: KeyHold = KeyHold.WHILE_LIVE
     key_window_ms: int | None = None

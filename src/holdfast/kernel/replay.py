@@ -57,7 +57,7 @@ def steps_of(lifecycle: Lifecycle) -> Steps:
             tries=row.tries,
             losses=int(row.counts_loss),
             claims=row.command in ("claim", "take_over"),
-            worker=row.command in ("start", "succeed", "partial", "retry", "hand_back"),
+            worker=row.source in LEASED and row.command in ("start", "succeed", "partial", "retry", "hand_back"),
             rank_from=RANK[row.source],
             rank_to=RANK[row.target],
         )

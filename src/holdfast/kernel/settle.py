@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, assert_never
 from holdfast.kernel.classify import fingerprint
 from holdfast.kernel.job import DLQ_REASONS, DeadLetter, Failure, Job
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition
-from holdfast.kernel.move import Move
-from holdfast.kernel.outcome import Cancelled, Done, Fail, Outcome, Partial, Retry, Skip, TimedOut
+from holdfast.kernel.move import Change, Move
+from holdfast.kernel.outcome import SILENT, Cancelled, Done, Fail, Outcome, Partial, Retry, Said, Skip, TimedOut
 from holdfast.kernel.policy import Exhausted
 from holdfast.kernel.retry import RetryPolicy, delay_ms
 
@@ -32,17 +32,33 @@ def settle(
     chance: float = 0.0,
     retry: RetryPolicy | None = None,
     on_exhausted: Exhausted | None = None,
+    said: Said = SILENT,
 ) -> Settled:
     """What a handler's outcome does to its job. `chance` in [0, 1) spreads the back-off."""
+    settled = _settle(lifecycle, job, outcome, chance, retry, on_exhausted)
+    if said is SILENT and not lifecycle.policies.says_why:
+        return settled
+    return _told(lifecycle, settled, _why(job, outcome), said)
+
+
+def _settle(
+    lifecycle: Lifecycle,
+    job: Job,
+    outcome: Outcome,
+    chance: float,
+    retry: RetryPolicy | None,
+    on_exhausted: Exhausted | None,
+) -> Settled:
     match outcome:
         case Done(result):
             return _end(lifecycle, job, (Command.SUCCEED,), result=result)
         case Partial(result, reason):
-            return _end(lifecycle, job, (Command.PARTIAL, Command.SUCCEED), reason=reason or "partial", result=result)
+            order = (Command.PARTIAL, Command.SUCCEED)
+            return _end(lifecycle, job, order, reason=reason or "partial", result=result, partial=True)
         case Skip(reason):
             return _end(lifecycle, job, (Command.SKIP, Command.SUCCEED), reason=reason)
         case Cancelled(reason, result):
-            return _end(lifecycle, job, (Command.CANCEL,), reason=reason, result=result)
+            return _end(lifecycle, job, (Command.CANCEL,), reason=reason, result=result, partial=True)
         case Retry(failure, delay):
             policy = retry or lifecycle.policies.retry
             row = lifecycle.find(job.state, Command.RETRY)
@@ -59,9 +75,45 @@ def settle(
         case TimedOut(failure):
             if row := lifecycle.find(job.state, Command.TIME_OUT):
                 return Settled((row,), _failed(job, failure))
-            return settle(lifecycle, job, Retry(failure), chance=chance, retry=retry, on_exhausted=on_exhausted)
+            return _settle(lifecycle, job, Retry(failure), chance, retry, on_exhausted)
         case _:
             assert_never(outcome)
+
+
+def _why(job: Job, outcome: Outcome) -> dict[str, Any]:
+    """What an end without a result says of itself."""
+    match outcome:
+        case Skip(reason) | Cancelled(reason):
+            return {"reason": reason}
+        case Retry(failure) | Fail(failure) | TimedOut(failure):
+            return {"error": failure.message, "attempts": job.tries}
+    return {}
+
+
+def _told(lifecycle: Lifecycle, settled: Settled, why: Mapping[str, Any], said: Said) -> Settled:
+    """The same, with what was said beside the outcome, each part under its own name."""
+    output = {**why, **said.output} if lifecycle.policies.says_why else said.output
+    outcome = settled.move.outcome
+    parts = [outcome[1:-1]] if outcome else []
+    if output:
+        parts.append(f'"output_metadata":{json.dumps(output, separators=(",", ":"))}')
+    if said.progress:
+        parts.append(f'"progress":{said.progress}')
+    told = f"{{{','.join(parts)}}}" if parts else None
+    return Settled(settled.path, settled.move._replace(outcome=told))
+
+
+def stop_reason(request: str | None) -> str:
+    """Why somebody asked for a stop. The request reads "soft: why"."""
+    return (request or "").partition(": ")[2] or "stopped as asked"
+
+
+def because(change: Change, reason: str) -> Change:
+    """A change that ends jobs without a run, with its reason in their outcomes where their lifecycle says why."""
+    if not change.lifecycle.policies.says_why:
+        return change
+    outcome = json.dumps({"output_metadata": {"reason": reason}}, separators=(",", ":"))
+    return change._replace(moves=[move._replace(outcome=outcome) for move in change.moves])
 
 
 def lost(lifecycle: Lifecycle, job: Job, failure: Failure | None = None) -> Settled:
@@ -69,11 +121,15 @@ def lost(lifecycle: Lifecycle, job: Job, failure: Failure | None = None) -> Sett
 
     With a `failure` the run is lost although its lease is not: the process that ran the handler has died.
     """
+    if job.cancel_requested is not None and lifecycle.find(job.state, Command.CANCEL):
+        return settle(lifecycle, job, Cancelled(stop_reason(job.cancel_requested)))  # nobody is left who could heed it
     policies = lifecycle.policies
     crashed = job.losses + 1 >= policies.crash_budget
     row = lifecycle.find(job.state, Command.LOSE)
     if row is not None and not crashed and job.tries < job.max_tries:
-        return Settled((row,), _failed(job, failure) if failure else Move(job.id, job.attempt, reason="lease_expired"))
+        return Settled(
+            (row,), _failed(job, failure) if failure else Move(job.id, job.attempt, reason=policies.lost_code)
+        )
     failure = failure or Failure(
         "timeout_soft",
         "transient",
@@ -83,7 +139,8 @@ def lost(lifecycle: Lifecycle, job: Job, failure: Failure | None = None) -> Sett
     reason = "infrastructure_failure" if crashed else "exhausted_retries"
     if policies.on_lost_exhausted is Exhausted.DEAD_LETTER:
         return dead_letter(lifecycle, job, failure, reason)
-    return _give_up(lifecycle, job, failure, (Command.FAIL, Command.DEAD_LETTER), reason)
+    settled = _give_up(lifecycle, job, failure, (Command.FAIL, Command.DEAD_LETTER), reason)
+    return _told(lifecycle, settled, _why(job, Fail(failure)), SILENT)
 
 
 def expired(lifecycle: Lifecycle, job: Job) -> Settled:
@@ -92,7 +149,8 @@ def expired(lifecycle: Lifecycle, job: Job) -> Settled:
     message = STALE if stale else "the job did not end before its expiry"
     failure = Failure("E_TIMEOUT" if stale else "expired", "permanent", message, {"attempt": job.attempt})
     row = lifecycle.row(job.state, Command.EXPIRE)
-    return Settled((row,), _failed(job, failure, reason=STALE if stale else "expired"))
+    settled = Settled((row,), _failed(job, failure, reason=STALE if stale else "expired"))
+    return _told(lifecycle, settled, _why(job, Fail(failure)), SILENT)
 
 
 def dead_letter(lifecycle: Lifecycle, job: Job, failure: Failure, reason_code: str) -> Settled:
@@ -138,10 +196,12 @@ def _end(
     *,
     reason: str | None = None,
     result: str | None = None,
+    partial: bool = False,
 ) -> Settled:
     row = next((r for c in order if (r := lifecycle.find(job.state, c))), None)
     row = row or lifecycle.row(job.state, order[0])
-    outcome = None if result is None else f'{{"result":{result}}}'
+    mark = ',"partial":true' if partial else ""
+    outcome = None if result is None else f'{{"result":{result}{mark}}}'
     return Settled((row,), Move(job.id, job.attempt, reason=reason, outcome=outcome))
 
 

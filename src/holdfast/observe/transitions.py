@@ -2,6 +2,7 @@
 
 The line is JSON; handlers that format for themselves find its fields in the record's `transition`. It is said at level
 INFO once the write has been answered; where that level is filtered out, a batch of any size costs one comparison.
+Correlation and trace are said of jobs that this process has submitted or claimed: a move names its job alone.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ import logging
 from collections.abc import Container, Iterable, Sequence
 from typing import Protocol
 
+from holdfast.observe import redact
+
+REMEMBERED = 20_000
+
 logger = logging.getLogger("holdfast.transition")
+_origins: dict[str, dict[str, str]] = {}
 
 
 class Spec(Protocol):
@@ -23,6 +29,10 @@ class Spec(Protocol):
     def state(self) -> str: ...
     @property
     def reason(self) -> str | None: ...
+    @property
+    def correlation_id(self) -> str | None: ...
+    @property
+    def trace_id(self) -> str | None: ...
 
 
 class Job(Protocol):
@@ -30,6 +40,10 @@ class Job(Protocol):
     def id(self) -> str: ...
     @property
     def attempt(self) -> int: ...
+    @property
+    def correlation_id(self) -> str | None: ...
+    @property
+    def trace_id(self) -> str | None: ...
 
 
 class Row(Protocol):
@@ -63,6 +77,7 @@ def submitted(made: Iterable[tuple[Spec, str]]) -> None:
     """Jobs that were created, each with its event's type."""
     if logger.isEnabledFor(logging.INFO):
         for spec, event in made:
+            _remember(spec)
             _say(spec.id, None, spec.state, spec.reason, 1, event)
 
 
@@ -70,6 +85,7 @@ def claimed(jobs: Iterable[Job], path: Sequence[Row], reason: str | None = None)
     """Jobs as they stand after a path that ends with their lease."""
     if logger.isEnabledFor(logging.INFO):
         for job in jobs:
+            _remember(job)
             for row in path:
                 _say(job.id, str(row.source), str(row.target), reason, job.attempt, row.event)
 
@@ -88,6 +104,16 @@ def applied(changes: Iterable[Change], moved: Container[str]) -> None:
                 _say(move.job_id, str(row.source), str(row.target), move.reason, attempt, row.event)
 
 
+def _remember(job: Spec | Job) -> None:
+    if len(_origins) >= REMEMBERED:
+        _origins.clear()
+    ids = {"correlation_id": job.correlation_id or job.id, "trace_id": job.trace_id}
+    _origins[job.id] = {name: value for name, value in ids.items() if value is not None}
+
+
 def _say(job_id: str, source: str | None, target: str, reason: str | None, attempt: int, event: str) -> None:
-    fields = {"event": event, "job_id": job_id, "from": source, "to": target, "reason": reason, "attempt": attempt}
+    # The reason is the only part that is in somebody's own words.
+    why = reason if reason is None else redact.text(reason)
+    fields = {"event": event, "job_id": job_id, "from": source, "to": target, "reason": why, "attempt": attempt}
+    fields |= _origins.get(job_id, {})
     logger.info("%s", json.dumps(fields), extra={"transition": fields})

@@ -1,7 +1,7 @@
 """A handler in a process of its own: finds the task, runs it under a context that speaks through the pipe.
 
 Frames in: ["run", {…}], ["answer", value, error], ["stop", mode]. Frames out: ["call", method, arguments…], answered;
-["progress", …]; ["end", kind, fields…], the outcome.
+["progress", …]; ["log", lines]; ["output", metadata]; ["end", kind, fields…], the outcome.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from holdfast.kernel.classify import Classifier
 from holdfast.kernel.errors import HoldfastError, LeaseConflictError, PermanentError
 from holdfast.kernel.job import Failure, Job
 from holdfast.kernel.policy import Exhausted
+from holdfast.observe import logs, tracing
 from holdfast.runtime import ending
 from holdfast.runtime.context import Context, JobStopped
 from holdfast.runtime.signature import Signature
@@ -77,6 +78,8 @@ class Apart:
         self._runs: queue.SimpleQueue[Frame] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Frame] = queue.SimpleQueue()
         self._ctx: Context | None = None
+        self._stop: str | None = None
+        self._saying = threading.Lock()
 
     def serve(self) -> None:
         threading.Thread(target=self._listen, name="holdfast-pipe", daemon=True).start()
@@ -90,25 +93,30 @@ class Apart:
         while (frame := self._channel.receive()) is not None:
             match frame[0]:
                 case "run":
+                    self._stop = None
                     self._runs.put(frame)
                 case "answer":
                     self._answers.put(frame)
                 case "stop":
+                    self._stop = frame[1]  # the handler may not have begun: its context is made with it
                     if (ctx := self._ctx) is not None:
                         ctx.stop_mode = frame[1]
         os._exit(0)  # the worker is gone, or wants no more: whatever runs here is nobody's
 
     def _tell(self) -> None:
-        """Progress, for as long as there is some to tell."""
+        """Progress and log lines, for as long as there are some to tell."""
         pause = threading.Event()
         while not pause.wait(PROGRESS_EVERY_S):
             if (ctx := self._ctx) is not None:
-                self._say_progress(ctx)
+                self._say(ctx)
 
-    def _say_progress(self, ctx: Context) -> None:
-        if ctx.progress_state.changed:
-            ctx.progress_state.changed = False
-            self._channel.send(["progress", *ctx.progress_state.values()])
+    def _say(self, ctx: Context) -> None:
+        with self._saying:  # two threads come here, and lines keep their order
+            if ctx.progress_state.changed:
+                ctx.progress_state.changed = False
+                self._channel.send(["progress", *ctx.progress_state.values()])
+            if lines := ctx.lines.take():
+                self._channel.send(["log", lines])
 
     def _run(self, asked: dict[str, Any]) -> o.Outcome:
         job = Job._make(asked["job"])
@@ -129,16 +137,22 @@ class Apart:
             ctx = Context(job, PipeLink(self._channel, self._answers))
             ctx.load(asked["checkpoint"])
             kwargs[found.signature.context] = self._ctx = ctx
+            if self._stop is not None:
+                ctx.stop_mode = self._stop
         try:
-            return ending.returned(found.function(*args, **kwargs), ctx)
+            with tracing.resumed(job, asked["trace"]):
+                return ending.returned(found.function(*args, **kwargs), ctx)
         except (Exception, JobStopped, SystemExit, KeyboardInterrupt) as error:
             return ending.raised(error, policy, job, classifier, worker)
         finally:
             if ctx is not None:
-                self._say_progress(ctx)
+                self._say(ctx)
+                if ctx.output_metadata:
+                    self._channel.send(["output", ctx.output_metadata])
 
 
 def serve(channel: Channel) -> None:
+    logs.follow()
     Apart(channel).serve()
 
 

@@ -14,6 +14,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.invariants import Inspector, Violation
 from holdfast.kernel.job import Job
 from holdfast.kernel.policy import KeyHold
+from holdfast.runtime.audit_flows import check_flows
 from holdfast.runtime.audit_purges import PurgeLog, among
 from holdfast.runtime.findings import Findings, Progress, Tick
 from holdfast.store.purge_record import PAYLOADS
@@ -31,13 +32,14 @@ class Counted(NamedTuple):
 
 
 async def check_jobs(reads: Reads, findings: Findings, tick: Tick) -> Counted:
-    """Every breach of I1–I13 that the jobs show, and whether they add up."""
+    """Every breach of I1–I14 that the jobs show, and whether they add up."""
     one = _Pass(reads, findings, tick)
     await one.start()
     await one.merge()
     await one.keys()
     for job_id, problem in await reads.dead_mismatches():
         findings.add(Violation("I13", job_id, None, problem))
+    await check_flows(reads, findings)
     return Counted(one.jobs, one.events)
 
 

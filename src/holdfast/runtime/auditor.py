@@ -37,7 +37,7 @@ async def audit(
     most: int = 1000,
     processes: bool = True,
 ) -> Report:
-    """Check the database at an address, in constant memory: I1–I13 and the count over jobs, I19 over seals.
+    """Check the database at an address, in constant memory: I1–I14 and the count over jobs, I19 over seals.
 
     Two passes run at once, each in a process of its own; without `processes` they take turns in this one. At
     most `most` violations of each pass are kept, all are counted. StoreError when it cannot be read.

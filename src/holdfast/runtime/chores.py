@@ -8,6 +8,7 @@ from typing import Protocol
 
 from holdfast.observe.logs import get_logger
 from holdfast.runtime.expirer import Expirer
+from holdfast.runtime.promoter import Promoter
 from holdfast.runtime.pruner import Pruner
 from holdfast.runtime.reaper import Reaper
 from holdfast.runtime.scheduler import Scheduler
@@ -24,7 +25,7 @@ class Chore(Protocol):
     async def run_once(self, now_ms: int | None = None) -> object: ...
 
 
-EVERY_S = {"reaper": 1.0, "expirer": 1.0, "scheduler": 1.0, "sealer": 2.0, "pruner": 60.0}
+EVERY_S = {"reaper": 1.0, "expirer": 1.0, "scheduler": 1.0, "promoter": 1.0, "sealer": 2.0, "pruner": 60.0}
 
 
 class Chores:
@@ -33,6 +34,7 @@ class Chores:
             "reaper": Reaper(store),
             "expirer": Expirer(store),
             "scheduler": Scheduler(store),
+            "promoter": Promoter(store),
             "sealer": Sealer(store),
             "pruner": Pruner(store),
         }

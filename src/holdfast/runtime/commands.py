@@ -7,10 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.kernel.errors import HoldfastError, NotAllowedError, NotFoundError
+from holdfast.kernel.errors import BusyError, HoldfastError, NotAllowedError, NotFoundError
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Command, Lifecycle
+from holdfast.kernel.lifecycles import FLOW
 from holdfast.kernel.move import Change, Move, move
+from holdfast.kernel.settle import because
 from holdfast.kernel.state import LEASED, OVER, RANK, SUCCESSFUL, Canonical
 from holdfast.observe import transitions
 from holdfast.runtime.dead import Check, again, replay
@@ -25,6 +27,7 @@ from holdfast.store.submitting import submit
 TURNS = 10
 """How often a command is tried again on a job that moved in between."""
 
+RETRY = "holdfast flow retry"
 AT_ONCE = 500
 FIRST_LOOK_S = 0.005
 SLOWEST_LOOK_S = 0.25
@@ -35,7 +38,7 @@ class NotNowError(NotAllowedError):
 
     def __init__(self, job: Job, table: Lifecycle, command: str, remedy: str) -> None:
         super().__init__(table.name, str(table.state(job.state)), command, table.commands(job.state))
-        self.message, self.remedy = f"job {job.id} is {self.state}", remedy
+        self.job_id, self.message, self.remedy = job.id, f"job {job.id} is {self.state}", remedy
         self.args = (f"{self.message}; {remedy}",)
 
 
@@ -108,6 +111,9 @@ async def cancel(store: SqlStore, job_id: str, reason: str, mode: str = "soft", 
     for _ in range(TURNS):
         job = await get_job(store, job_id)
         (await table_of(store, job)).row(job.state, Command.CANCEL)
+        if job.lifecycle == FLOW.name:
+            await store.graphs.cancel(job.id, reason, hard=mode == "hard", actor=actor)
+            return await get_job(store, job_id)
         if job.state in LEASED and mode == "soft":
             if await store.request_cancel([Lease(job.id, job.attempt)], f"soft: {reason}"):
                 return await get_job(store, job_id)
@@ -150,13 +156,14 @@ async def _cancel_alike(store: SqlStore, jobs: Sequence[Job], reason: str, mode:
     asked = [Lease(job.id, job.attempt) for job in jobs if job.state in LEASED and mode == "soft"]
     free: dict[str, list[Job]] = {}
     for job in jobs:
-        if not (job.state in LEASED and mode == "soft") and RANK[job.state] < OVER:
+        if not (job.state in LEASED and mode == "soft") and RANK[job.state] < OVER and job.lifecycle != FLOW.name:
             free.setdefault(job.lifecycle, []).append(job)
     changes: list[Change] = []
     for group in free.values():
         table = await table_of(store, group[0])
         able = [job for job in group if table.find(job.state, Command.CANCEL)]
-        changes += move(table, able, Command.CANCEL, actor=actor, reason=reason)
+        cancelled = move(table, able, Command.CANCEL, actor=actor, reason=reason)
+        changes += [because(change, reason) for change in cancelled]
     moved = (await store.apply(changes)).versions if changes else {}
     return {*moved, *await store.request_cancel(asked, f"soft: {reason}")}
 
@@ -164,6 +171,12 @@ async def _cancel_alike(store: SqlStore, jobs: Sequence[Job], reason: str, mode:
 async def resume(store: SqlStore, job_id: str, reason: str, actor: str = "client") -> Job:
     for _ in range(TURNS):
         job = await get_job(store, job_id)
+        if job.lifecycle == FLOW.name:
+            await store.graphs.resume(job.id, reason, actor)
+            return await get_job(store, job_id)
+        if await store.graphs.node(job.id) is not None:
+            table = await table_of(store, job)
+            raise NotNowError(job, table, "resume", f"it goes on with its flow: holdfast flow resume {job.parent_id}")
         if await _do(store, job, Command.RESUME, reason, actor):
             return await get_job(store, job_id)
     raise _busy(job_id)
@@ -187,6 +200,9 @@ async def retry(
             raise NotNowError(job, table, "retry", f"see holdfast job explain {job.id}")
         if job.state in SUCCESSFUL:
             raise NotNowError(job, table, "retry", "it needs no retry: submit the task anew to run it again")
+        flow_id = job.id if job.lifecycle == FLOW.name else (await store.graphs.node(job.id) or (None,))[0]
+        if flow_id is not None:
+            raise NotNowError(job, table, "retry", f"what failed of a flow goes on in a new one: {RETRY} {flow_id}")
         if job.state == "dead_lettered":
             [answer] = (await replay(store, [job.id], actor=actor, reason=reason, check=check)).values()
             return Retried(answer.job_id, True)
@@ -224,14 +240,16 @@ async def delete(store: SqlStore, job_ids: Sequence[str]) -> PurgeRow:
     await Sealer(store).seal_all()  # what is not sealed yet cannot go: nothing would tell that it was there
     record = await store.prune([job.id for job in jobs])
     if record is None:
-        raise HoldfastError("nothing was removed: the log's last events are not sealed yet", remedy="try again")
+        raise BusyError("nothing was removed: the log's last events are not sealed yet")
     return record
 
 
 async def _do(store: SqlStore, job: Job, command: str, reason: str, actor: str) -> bool:
     changes = move(await table_of(store, job), [job], command, actor=actor, reason=reason)
+    if command == Command.CANCEL:
+        changes = [because(change, reason) for change in changes]
     return bool((await store.apply(changes)).versions)
 
 
-def _busy(job_id: str) -> HoldfastError:
-    return HoldfastError(f"job {job_id} keeps moving", remedy="try again")
+def _busy(job_id: str) -> BusyError:
+    return BusyError(f"job {job_id} keeps moving")

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sized
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from holdfast.kernel.job import Job, correlation_of
-from holdfast.kernel.payload import encode, sanitise
+from holdfast.kernel.outcome import SILENT, Said
+from holdfast.kernel.payload import encode
+from holdfast.observe.current import current
 from holdfast.observe.logs import get_logger
+from holdfast.runtime.job_log import JobLog
+from holdfast.runtime.progress import Progress
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def inherited() -> tuple[str | None, str | None, str | None]:
+    """The correlation id, trace id and parent id of what is submitted from here: none, outside of a run or request."""
+    here = current.get()
+    return (None, None, None) if here is None else (here.correlation_id, here.trace_id, here.job_id)
 
 
 class JobStopped(BaseException):
@@ -43,58 +52,6 @@ class AsyncLink(Protocol):
     async def save_artifact(self, name: str, data: bytes) -> None: ...
 
 
-class Progress:
-    """How far a job is. Written by the handler, read by the worker's loop: plain fields, no lock."""
-
-    __slots__ = ("_first", "changed", "counters", "done", "label", "started_s", "total")
-
-    def __init__(self) -> None:
-        self.done: float = 0
-        self.total: float | None = None
-        self.label: str | None = None
-        self.counters: dict[str, float] = {}
-        self.started_s = time.monotonic()
-        self.changed = False
-        self._first: tuple[float, float] | None = None
-
-    def at(self, done: float, total: float | None) -> None:
-        if self._first is None:
-            self._first = (time.monotonic(), done)
-        self.done = done
-        if total is not None:
-            self.total = total
-        self.changed = True
-
-    def add(self, counters: Mapping[str, float]) -> None:
-        for name, more in counters.items():
-            self.counters[name] = self.counters.get(name, 0) + more
-        self.changed = True
-
-    def values(self) -> list[Any]:
-        """What another process needs for a copy."""
-        return [self.done, self.total, self.label, dict(self.counters)]
-
-    def take(self, done: float, total: float | None, label: str | None, counters: dict[str, float]) -> None:
-        self.at(done, total)
-        self.label, self.counters = label, counters
-
-    def eta_s(self) -> float | None:
-        """What is left, at the pace since the first word: a job that goes on half-way has not done that half now."""
-        if self.total is None or self._first is None:
-            return None
-        since_s, at_first = self._first
-        if self.done <= at_first:
-            return None
-        pace = (time.monotonic() - since_s) / (self.done - at_first)
-        return round(max(0.0, pace * (self.total - self.done)), 1)
-
-    def to_json(self) -> str:
-        counters = dict(self.counters) | {"duration_seconds": round(time.monotonic() - self.started_s, 3)}
-        said = {"done": self.done, "total": self.total, "eta_seconds": self.eta_s(), "counters": counters}
-        # Sanitised: a counter that is no number is the handler's mistake, and not worth its job.
-        return sanitise(said | ({"label": self.label} if self.label else {}))
-
-
 class Context:
     """Injected into a handler by its type."""
 
@@ -107,6 +64,8 @@ class Context:
         self.trace_id = job.trace_id
         self.last_checkpoint: Any = None
         self.progress_state = Progress()
+        self.lines = JobLog()
+        self.output_metadata: dict[str, Any] = {}
         self.stop_mode: str | None = None
         self.saw_stop = False
         self._link = link
@@ -125,9 +84,9 @@ class Context:
 
     @property
     def log(self) -> Any:
-        """A structured logger that carries the job's ids."""
+        """A structured logger that carries the job's ids. Its lines are kept with the job: `holdfast job logs`."""
         if self._log is None:
-            self._log = get_logger("holdfast.job").bind(
+            self._log = get_logger("holdfast.job", self.lines.hear).bind(
                 job_id=self.job_id, task=self.task, attempt=self.attempt, correlation_id=self.correlation_id
             )
         return self._log
@@ -153,6 +112,15 @@ class Context:
     def count(self, **counters: float) -> None:
         """Add to the job's counters."""
         self.progress_state.add(counters)
+
+    def output(self, **metadata: Any) -> None:
+        """Say what the job has made: kept as `output_metadata` with its outcome, whichever way it ends."""
+        self.output_metadata |= json.loads(encode(metadata, what="output"))
+
+    def said(self) -> Said:
+        """What is kept beside the outcome."""
+        progress = self.progress_state.to_json() if self.progress_state.spoken else None
+        return Said(self.output_metadata, progress) if progress or self.output_metadata else SILENT
 
     def track(self, items: Iterable[T], label: str | None = None) -> Iterator[T]:
         """Go through items: progress, heartbeat and cancellation point at each."""

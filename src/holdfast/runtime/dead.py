@@ -41,8 +41,8 @@ def checker(registry: Registry) -> Check:
     return check
 
 
-async def matching(store: SqlStore, wanted: Wanted) -> list[Letter]:
-    """Every letter that a filter chooses."""
+async def matching(store: SqlStore, wanted: Wanted, most: int | None = None) -> list[Letter]:
+    """Every letter that a filter chooses, the newest first; `most` bounds how many."""
     letters = DeadLetters(store)
     found: list[Letter] = []
     cursor: str | None = None
@@ -50,8 +50,8 @@ async def matching(store: SqlStore, wanted: Wanted) -> list[Letter]:
         page = await letters.page(wanted, limit=AT_ONCE, cursor=cursor)
         found += page.items
         cursor = page.next_cursor
-        if cursor is None:
-            return found
+        if cursor is None or (most is not None and len(found) >= most):
+            return found[:most]
 
 
 async def replay(
@@ -118,7 +118,7 @@ def again(
         state=(Canonical.QUEUED if Canonical.QUEUED in table.initial else table.initial[0]).value,
         max_tries=job.max_tries,
         lease_ms=job.lease_ms,
-        expire_after_ms=None if job.expires_at_ms is None else max(job.expires_at_ms - job.created_at_ms, 0),
+        expire_after_ms=_lasting(job, table),
         keep_until_ms=None if job.keep_until_ms is None else job.keep_until_ms + lived_ms,
         key=key,
         duplicates=Duplicates.RETURN.value,
@@ -131,6 +131,14 @@ def again(
         reason=reason,
         cause=job.id,
     )
+
+
+def _lasting(job: Job, table: Lifecycle) -> int | None:
+    """How long a job may last, or stand still: the limit that it was given."""
+    if job.expires_at_ms is None:
+        return None
+    since_ms = job.created_at_ms if table.policies.stale_after_ms is None else job.changed_at_ms
+    return max(job.expires_at_ms - since_ms, 0)
 
 
 def edited(job: Job, edits: Mapping[str, Any], check: Check | None) -> str | None:
@@ -172,6 +180,7 @@ def group_view(group: Group) -> dict[str, Any]:
     return {
         "group": group.fingerprint,
         "count": group.letters,
+        "exact": group.is_exact,
         "first_at": iso(group.first_at_ms),
         "last_at": iso(group.last_at_ms),
         "example": letter_view(group.example),

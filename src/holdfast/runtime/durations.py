@@ -22,11 +22,20 @@ def duration_ms(value: Duration, field: str) -> int:
         ms = _parse(value, field)
     elif isinstance(value, bool):
         raise _bad(value, field)
-    else:
+    elif isinstance(value, int | float):
         ms = value * 1_000
+    else:
+        raise _bad(value, field)
     if not 0 <= ms <= LONGEST_MS:  # refuses NaN too
         raise _bad(value, field)
     return round(ms)
+
+
+def some_time_ms(value: Duration, field: str) -> int:
+    """The same, where none at all cannot be meant."""
+    if (ms := duration_ms(value, field)) > 0:
+        return ms
+    raise HoldfastError(f"{field} is {value!r}", field=field, remedy="more than 0 s, or leave it out")
 
 
 def _parse(text: str, field: str) -> float:

@@ -15,6 +15,8 @@ from holdfast.kernel.errors import ErrorClass
 from holdfast.kernel.job import Failure, Job
 from holdfast.kernel.payload import sanitise
 from holdfast.kernel.policy import Exhausted
+from holdfast.kernel.settle import stop_reason
+from holdfast.observe import redact
 from holdfast.runtime.context import Context, JobStopped
 
 T = TypeVar("T")
@@ -39,23 +41,18 @@ def returned(value: Any, ctx: Context | None) -> o.Outcome:
     """The outcome of a handler that came back."""
     if ctx is not None and ctx.saw_stop:
         result = value.result if isinstance(value, Partial) else value
-        return o.Cancelled(_why(ctx.stop_mode), _json(result))
+        return o.Cancelled(stop_reason(ctx.stop_mode), _json(result))
     if isinstance(value, Partial):
         return o.Partial(_json(value.result), value.reason)
     return o.Done(_json(value))
 
 
-def _why(request: str | None = None, *_: object) -> str:
-    """The reason that a request to stop came with: it reads "soft: why"."""
-    return (request or "").partition(": ")[2] or "stopped as asked"
-
-
 def raised(error: BaseException, policy: Exhausted, job: Job, classifier: Classifier, worker: str) -> o.Outcome:
     """The outcome of a handler that raised."""
     if isinstance(error, JobStopped):
-        return o.Cancelled(_why(*error.args))
+        return o.Cancelled(stop_reason(error.args[0] if error.args else None))
     if isinstance(error, Skip):
-        return o.Skip(str(error) or "nothing to do")
+        return o.Skip(redact.text(str(error)) or "nothing to do")
     kind = error_class_of(error, classifier)
     failure = failure_of(error, kind, job, worker)
     if retryable(kind):
@@ -71,8 +68,8 @@ def bad_input(error: BaseException, job: Job, worker: str) -> o.Outcome:
     return o.Fail(failure, code)
 
 
-def timed_out(timeout_ms: int, job: Job, worker: str) -> o.Outcome:
-    message = f"ran longer than its {timeout_ms / 1_000:g} s"
+def timed_out(timeout_ms: int | None, job: Job, worker: str) -> o.Outcome:
+    message = f"ran longer than its {(timeout_ms or 0) / 1_000:g} s"
     context = {"attempt": job.attempt, "worker_id": worker}
     return o.TimedOut(Failure("timeout", ErrorClass.TRANSIENT.value, message, context))
 
@@ -94,9 +91,11 @@ def failure_of(
         context["trace"] = _trace(error)
     own = getattr(error, "code", None)
     name = code or (own if isinstance(own, str) else None) or type(error).__name__
-    message = str(error)[:MESSAGE_CHARS] or type(error).__name__
-    clean: dict[str, object] = json.loads(sanitise({"m": message, "c": context}, max_bytes=16_384))
-    return Failure(str(name), kind.value, str(clean["m"]), clean["c"] if isinstance(clean["c"], dict) else {}, stage)
+    # Cut when it is clean: half a secret is not known as one.
+    message = redact.text(str(error))[:MESSAGE_CHARS] or type(error).__name__
+    clean = redact.value(json.loads(sanitise(context)))
+    kept: dict[str, Any] = json.loads(sanitise({"m": message, "c": clean}, max_bytes=16_384))
+    return Failure(str(name), kind.value, str(kept["m"]), kept["c"] if isinstance(kept["c"], dict) else {}, stage)
 
 
 def _trace(error: BaseException) -> str:

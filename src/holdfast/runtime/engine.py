@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from holdfast import config
 from holdfast.kernel.classify import Classifier
 from holdfast.kernel.errors import NotFoundError
+from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import BUILT_IN
+from holdfast.kernel.lifecycles import KNOWN
 from holdfast.kernel.state import State
-from holdfast.runtime import commands, dead
+from holdfast.runtime import commands, dead, following
+from holdfast.runtime.announcing import Announcer
 from holdfast.runtime.chores import Chores
 from holdfast.runtime.context import Context
 from holdfast.runtime.durations import Duration, duration_ms
 from holdfast.runtime.handle import JobHandle
+from holdfast.runtime.near import Near
+from holdfast.runtime.nodes import Judging
 from holdfast.runtime.opening import open_store
 from holdfast.runtime.portal import Portal
-from holdfast.runtime.registry import Registry, declare
+from holdfast.runtime.registry import Registry, TaskOptions, declare
 from holdfast.runtime.scheduler import Schedule, Scheduler
 from holdfast.runtime.task import Decorator, Task
 from holdfast.runtime.waker import Waker
 from holdfast.runtime.weights import Queues
 from holdfast.runtime.worker import Worker
 from holdfast.store.dead_letters import Letter, Wanted
+from holdfast.store.driver import Silence
 from holdfast.store.operating import Operating
 from holdfast.store.reads import Filter
 from holdfast.store.sql_store import SqlStore
 
 P = ParamSpec("P")
 R = TypeVar("R")
-ANNOUNCE_EVERY_S = 0.02
 
 
 class Engine:
@@ -45,6 +48,9 @@ class Engine:
     ./.holdfast/holdfast.db. The database is opened, and brought up to date, at the first call that needs it.
     `wait` is how long `result` and `wait` of a job wait when they are not told; None is for ever.
     """
+
+    first_look_s = 0.002
+    """How soon who waits for a job looks again the first time."""
 
     def __init__(
         self,
@@ -60,13 +66,14 @@ class Engine:
         self.portal = Portal()
         self.classifier = classifier or Classifier()
         self.waker = Waker()
-        self._clock = clock
-        self.tables: dict[str, Lifecycle] = dict(BUILT_IN)
+        self.clock = clock
+        self.tables: dict[str, Lifecycle] = dict(KNOWN)
         self.schedules: dict[str, Schedule] = {}
+        self.flows: dict[str, Judging] = {}
         self._store: SqlStore | None = None
         self._opening: asyncio.Lock | None = None
-        self._announced_s = 0.0
-        self._announcing: asyncio.Task[None] | None = None
+        self._announcer = Announcer(Silence())
+        self.near = Near(self)
 
     @overload
     def task(self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
@@ -77,7 +84,7 @@ class Engine:
     @overload
     def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
     @overload
-    def task(self, *, lifecycle: str | Lifecycle = "durable", **options: Any) -> Decorator: ...
+    def task(self, *, lifecycle: str | Lifecycle = "durable", **options: Unpack[TaskOptions]) -> Decorator: ...
     def task(self, *function: Any, **options: Any) -> Any:
         """Declare a function as a task. It stays an ordinary function."""
         lifecycle = options.pop("lifecycle", "durable")
@@ -130,44 +137,61 @@ class Engine:
             self._opening = self._opening or asyncio.Lock()
             async with self._opening:
                 if self._store is None:
-                    store = open_store(self.url, clock=self._clock)
+                    store = open_store(self.url, clock=self.clock)
                     await store.migrate()
                     for name, table in self.tables.items():
-                        if name not in BUILT_IN:
+                        if name not in KNOWN:
                             await store.register(table)
                     await Scheduler(store).declare(list(self.schedules.values()))
+                    self._announcer = Announcer(store.bell)
                     self._store = store
         return self._store
+
+    async def ajob(self, job_id: str) -> Job:
+        """One job. Only inside the engine's own loop, as all that a handle asks for."""
+        job = await (await self.opened()).reads.get(job_id)
+        if job is None:
+            raise NotFoundError("job", job_id, "it may have been pruned: holdfast job list")
+        return job
+
+    async def aevents(self, job_id: str) -> list[Event]:
+        return await (await self.opened()).reads.events(job_id)
+
+    def follow(self, *, after: int | None = None, **where: Collection[str]) -> Iterator[Event]:
+        """Every transition as it happens, from now on or behind the position `after`, for as long as you take them.
+
+        `where` may name jobs, tasks, queues, lifecycles and states, each as a list: only their events come then. An
+        event's `pos` is where to go on from after a pause.
+        """
+        return following.one_by_one(self.portal, self.follow_batches(after, where))
+
+    def afollow(self, *, after: int | None = None, **where: Collection[str]) -> AsyncIterator[Event]:
+        return following.aone_by_one(self.portal, self.follow_batches(after, where))
+
+    async def follow_batches(
+        self, after: int | None, where: Mapping[str, Collection[str]]
+    ) -> AsyncGenerator[list[Event]]:
+        """The same, as many at a time as there are. Only inside the engine's own loop."""
+        async for events in following.follow(await self.opened(), self.waker, after, where):
+            yield events
 
     async def asubmit_specs(self, specs: Sequence[Spec]) -> list[str]:
         """Store specs and wake whoever waits for them. Only inside the engine's own loop."""
         store = await self.opened()
         submitted = await store.submit(specs)
-        self.waker.wake()
-        await self._announce(store)
+        self.woken()
         return [answer.job_id for answer in submitted]
 
-    async def _announce(self, store: SqlStore) -> None:
-        """One notification for all that is submitted within a moment: one per commit would cost more than the jobs."""
-        now_s = time.monotonic()
-        if now_s - self._announced_s >= ANNOUNCE_EVERY_S:
-            self._announced_s = now_s
-            await store.bell.announce()
-        elif self._announcing is None or self._announcing.done():
-            self._announcing = asyncio.create_task(self._announce_later(store))
-
-    async def _announce_later(self, store: SqlStore) -> None:
-        await asyncio.sleep(ANNOUNCE_EVERY_S)
-        self._announced_s = time.monotonic()
-        await store.bell.announce()
+    def woken(self) -> None:
+        """There may be something to claim: whoever waits, here or elsewhere, looks. Only inside the loop."""
+        self.waker.wake()
+        self._announcer.ring()
 
     def submit(self, task: str, args: Mapping[str, Any] | None = None, **options: Any) -> JobHandle[Any]:
         """Submit a declared task by its name, with its arguments by theirs."""
         definition = self.registry.get(task)
         chosen: Task[Any, Any] = Task(self, definition).options(**options)
-        spec = chosen.spec_of(definition.signature.pack_named(args or {}))
-        [job_id] = self.portal.call(self.asubmit_specs([spec]))
-        return JobHandle(self, job_id, definition)
+        return chosen._submit([chosen.spec_of(definition.signature.pack_named(args or {}))])[0]
 
     def get_job(self, job_id: str) -> Job:
         return self.portal.call(self._on(commands.get_job, job_id))
@@ -244,13 +268,12 @@ class Engine:
         return chores
 
     async def _shut(self, store: SqlStore) -> None:
-        if self._announcing is not None and not self._announcing.done():
-            self._announcing.cancel()
-            await store.bell.announce()
+        await self._announcer.close()
         await store.close()
 
     def close(self) -> None:
         """Close the database and end the loop. The engine may be used again afterwards."""
+        self.near.close()
         if self._store is not None:
             store, self._store = self._store, None
             self.portal.call(self._shut(store))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,14 @@ from holdfast.executors.threads import Threads
 from holdfast.kernel import outcome as o
 from holdfast.kernel.errors import ErrorClass
 from holdfast.kernel.job import Failure, Job
+from holdfast.kernel.move import Follow
+from holdfast.observe import tracing
 from holdfast.runtime import ending
 from holdfast.runtime.apart import ENTRY, unpack_outcome
 from holdfast.runtime.compensation import compensate, failed_for_good
 from holdfast.runtime.context import Context, JobStopped
 from holdfast.runtime.links import FrameLink, LoopLink, ThreadLink
+from holdfast.runtime.nodes import Nodes, node_of
 from holdfast.runtime.running import Running
 
 if TYPE_CHECKING:
@@ -55,8 +59,7 @@ class Execution:
                 return ending.bad_input(error, job, self._owner)
             if task.signature.context is not None:
                 kwargs[task.signature.context] = await self._context(held)
-            if task.timeout_ms is not None:
-                self._limit(held)
+            self._limit(held)
             if task.in_loop:
                 value = await task.function(*args, **kwargs)
             else:
@@ -70,6 +73,18 @@ class Execution:
             if held.timer is not None:
                 held.timer.cancel()
         return ending.returned(value, held.ctx)
+
+    async def run_node(self, held: Running, nodes: Nodes) -> tuple[o.Outcome | ProcessDiedError, Follow | None]:
+        """The same for what may be a node of a flow: also what it says, at its end, of those that wait for it."""
+        its = node_of(held.job.options)
+        if its is None:
+            return await self.run(held), None
+        try:
+            return await nodes.run(held, its, self.run)
+        except RAISED as error:
+            if held.over:
+                raise asyncio.CancelledError from None
+            return ending.raised(error, held.task.on_exhausted, held.job, self._engine.classifier, self._owner), None
 
     async def undo(self, held: Running, outcome: o.Outcome) -> o.Outcome:
         """The outcome once more, after the steps of a job that failed for good were undone where its task says how."""
@@ -97,7 +112,10 @@ class Execution:
         return ctx
 
     def _limit(self, held: Running) -> None:
-        held.timer = self._loop.call_later((held.task.timeout_ms or 0) / 1_000, self._late, held)
+        if held.terms.timeout_ms is not None:
+            seconds = held.terms.timeout_ms / 1_000
+            held.ends_s = time.monotonic() + seconds
+            held.timer = self._loop.call_later(seconds, self._late, held)
 
     async def _in_process(self, held: Running) -> o.Outcome | ProcessDiedError:
         job, task = held.job, held.task
@@ -111,8 +129,7 @@ class Execution:
             held.tell = partial(_tell, child)
             if held.ctx.stop_mode is not None:
                 held.tell(held.ctx.stop_mode)
-            if task.timeout_ms is not None:
-                self._limit(held)
+            self._limit(held)
             request = {
                 "job": list(job),
                 "module": task.function.__module__,
@@ -121,6 +138,7 @@ class Execution:
                 "on_exhausted": task.on_exhausted.value,
                 "worker": self._owner,
                 "checkpoint": checkpoint,
+                "trace": tracing.headers(),
             }
             frame = await child.run(["run", request], partial(self._heard, held.ctx, FrameLink(link)))
             return unpack_outcome(frame[1:])
@@ -132,10 +150,16 @@ class Execution:
             self._processes.give_back(child)
 
     async def _heard(self, ctx: Context, link: FrameLink, frame: Frame) -> Frame | None:
-        if frame[0] == "progress":
-            ctx.progress_state.take(*frame[1:])
-            return None
-        return await link.answer(*frame[1:])
+        match frame:
+            case ["progress", *values]:
+                ctx.progress_state.take(*values)
+            case ["log", lines]:
+                ctx.lines.extend(lines)
+            case ["output", metadata]:
+                ctx.output_metadata = metadata
+            case ["call", *arguments]:
+                return await link.answer(*arguments)
+        return None
 
     async def close(self) -> None:
         self._threads.close()

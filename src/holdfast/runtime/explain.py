@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.policy import Lost
+from holdfast.kernel.state import OVER, RANK
 from holdfast.kernel.state import Canonical as S
+from holdfast.runtime.flow_words import FlowSeen, NodeSeen, flow_words, node_helps, words_of_node
+from holdfast.runtime.phrases import count, error_of, span
 from holdfast.store.dead_letters import Letter
-from holdfast.store.operating import CAP, Pause
+from holdfast.store.operating import CAP, GateRow, Pause
 
 LATELY_MS = 60_000
-MESSAGE_CHARS = 160
 
 
 class Explanation(NamedTuple):
@@ -44,11 +45,19 @@ class Situation:
     total: float | None = None
     letter: Letter | None = None
     waits_for: str | None = None
+    gate: GateRow | None = None
+    """The gate that it goes through, and what runs behind it."""
     app: str = "module:app"
+    node: NodeSeen | None = None
+    flow: FlowSeen | None = None
 
 
 def explain(about: Situation) -> Explanation:
     state = S(about.job.state)
+    if about.flow is not None and (words := flow_words(about.job, about.flow)) is not None:
+        return Explanation(f"{about.table.state(state)}: {words[0]}", words[1])
+    if about.node is not None and (said := words_of_node(about.job, about.node)) is not None:
+        return Explanation(f"{about.table.state(state)}: {said}{_expiry(about)}", node_helps(about.job, about.node))
     match state:
         case S.WAITING:
             sentence, command = _waiting(about)
@@ -93,9 +102,11 @@ def _queued(about: Situation) -> tuple[str, str | None]:
     came = f" {came}," if came else ""
     if not about.workers and about.claimed_at_ms is None:
         return f"due{came or ','} but no worker has claimed queue {job.queue!r} in the last minute", _worker(about)
+    if about.gate is not None and (shut := about.gate.shut(about.now_ms)):
+        return f"due for {span(-wait_ms)},{came} waits for its limit {about.gate.gate.name}: {shut}", None
     before = f"{about.ahead:,}{'+' if about.ahead >= CAP else ''}"
     behind = f"behind {before} other{'' if about.ahead == 1 else 's'}" if about.ahead else "next"
-    crew = f", {_count(about.workers, 'worker')} on it" if about.workers else ""
+    crew = f", {count(about.workers, 'worker')} on it" if about.workers else ""
     helps = "holdfast workers" if about.ahead else _job(about, "watch")
     return f"due for {span(-wait_ms)},{came} {behind} of queue {job.queue!r}{crew}", helps
 
@@ -110,7 +121,7 @@ def _came_back(about: Situation) -> str:
         return f"after a worker that does not know task {job.task!r} handed it back"
     match last.type:
         case "job_retry_scheduled":
-            return f"after {tries} failed with {_error(_said(last.payload)) or last.reason}"
+            return f"after {tries} failed with {error_of(last.payload) or last.reason}"
         case "job_lease_expired":
             return f"after {tries} was lost with its worker"
         case "job_handed_back":
@@ -160,16 +171,21 @@ def _ended_well(about: Situation) -> tuple[str, str | None]:
 
 def _ended_badly(about: Situation) -> tuple[str, str | None]:
     job = about.job
-    error = _error(_said(job.outcome)) or (about.last.reason if about.last else None) or "no reason was recorded"
+    error = error_of(job.outcome) or (about.last.reason if about.last else None) or "no reason was recorded"
+    helps = _job(about, "retry") if about.node is None else node_helps(job, about.node)
     if job.state == S.EXPIRED or not job.tries:
-        return error, _job(about, "retry")
-    return f"try {job.tries} of {job.max_tries} ended with {error}", _job(about, "retry")
+        return error, helps
+    return f"try {job.tries} of {job.max_tries} ended with {error}", helps
 
 
 def _cancelled(about: Situation) -> tuple[str, str | None]:
     last = about.last
     resumable = Command.RESUME in about.table.commands(about.job.state)
     helps = _job(about, "resume" if resumable else "retry")
+    if about.flow is not None:
+        helps = f"holdfast flow resume {about.job.id}"
+    elif about.node is not None:
+        helps = node_helps(about.job, about.node)
     if last is None:
         return "it was stopped", helps
     if last.reason == "expired":
@@ -182,8 +198,8 @@ def _dead(about: Situation) -> tuple[str, str | None]:
     letter = about.letter
     if letter is None:
         return _ended_badly(about)
-    error = _error(_said(letter.last_error))
-    sentence = f"{letter.reason_code} after {_count(letter.attempts, 'attempt')}{f': {error}' if error else ''}"
+    error = error_of(letter.last_error)
+    sentence = f"{letter.reason_code} after {count(letter.attempts, 'attempt')}{f': {error}' if error else ''}"
     if letter.became:
         sentence = f"{sentence}; {letter.became}"
     if letter.replayed_as:
@@ -193,7 +209,7 @@ def _dead(about: Situation) -> tuple[str, str | None]:
 
 def _expiry(about: Situation) -> str:
     expires = about.job.expires_at_ms
-    return "" if expires is None else f", expires in {span(expires - about.now_ms)}"
+    return "" if expires is None or RANK[about.job.state] >= OVER else f", expires in {span(expires - about.now_ms)}"
 
 
 def _job(about: Situation, verb: str) -> str:
@@ -205,39 +221,8 @@ def _worker(about: Situation) -> str:
     return f"holdfast worker {about.app}{queue}"
 
 
-def _said(text: str | None) -> Any:
-    try:
-        return json.loads(text) if text else None
-    except ValueError:
-        return None
-
-
-def _error(said: Any) -> str | None:
-    """The code and the message of a recorded error, short enough for a sentence."""
-    error = said.get("error", said) if isinstance(said, dict) else None
-    if not isinstance(error, dict) or not (error.get("code") or error.get("message")):
-        return None
-    words = " ".join(f"{error.get('code', 'error')}: {error.get('message', '')}".split())
-    return words if len(words) <= MESSAGE_CHARS else f"{words[: MESSAGE_CHARS - 1]}…"
-
-
 def short_owner(owner: str | None) -> str:
     """A worker's host and process; the rest of its name only keeps it apart from its twins."""
     host, _, rest = (owner or "nobody").partition(":")
     pid = rest.partition(":")[0]
     return f"{host}:{pid}" if pid else host
-
-
-def span(ms: int) -> str:
-    """A time span as one would say it: 250 ms, 4 s, 3 min, 2 h, 5 d."""
-    ms = max(ms, 0)
-    if ms < 1000:
-        return f"{ms} ms"
-    for unit, size, until in (("s", 1000, 120), ("min", 60_000, 120), ("h", 3_600_000, 48)):
-        if ms < size * until:
-            return f"{ms // size} {unit}"
-    return f"{ms // 86_400_000} d"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

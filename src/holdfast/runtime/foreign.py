@@ -13,6 +13,7 @@ from typing import Any, cast
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Spec
 from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.observe import tracing
 from holdfast.store.door import Door
 from holdfast.store.postgres_dialect import PostgresDialect
 from holdfast.store.script import Query
@@ -51,7 +52,8 @@ def _query(specs: Sequence[Spec], tables: Mapping[str, Lifecycle]) -> Query:
             remedy="leave the key out: the transaction itself makes the job unique, or submit without connection=",
         )
     door = Door(tables)
-    [step] = PostgresDialect().create([door.admit(spec) for spec in specs])
+    with tracing.send(specs) as sent:
+        [step] = PostgresDialect().create([door.admit(spec) for spec in sent])
     return cast(Query, step)
 
 

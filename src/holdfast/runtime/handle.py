@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from holdfast.kernel.errors import HoldfastError, NotFoundError
+from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import RANK, SUCCESSFUL, Canonical, State
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from holdfast.runtime.registry import TaskDef
 
 R = TypeVar("R")
-FIRST_LOOK_S = 0.002
 SLOWEST_LOOK_S = 0.25
 
 
@@ -94,19 +93,19 @@ class JobHandle(Generic[R]):
         events: list[Event] = self._call(self._events())
         return events
 
+    async def aevents(self) -> list[Event]:
+        return await self.engine.portal.hop(self._events())
+
     async def _events(self) -> list[Event]:
-        return await (await self.engine.opened()).reads.events(self.id)
+        return await self.engine.aevents(self.id)
 
     async def _job(self) -> Job:
-        job = await (await self.engine.opened()).reads.get(self.id)
-        if job is None:
-            raise NotFoundError("job", self.id, "it may have been pruned: holdfast job list")
-        return job
+        return await self.engine.ajob(self.id)
 
     async def _wait(self, timeout: float | None) -> Job:
         timeout = self.engine.wait_s if timeout is None else timeout
         deadline = None if timeout is None else time.monotonic() + timeout
-        pause = FIRST_LOOK_S
+        pause = self.engine.first_look_s
         while True:
             job = await self._job()
             if RANK[job.state] >= RANK[Canonical.SUCCEEDED]:

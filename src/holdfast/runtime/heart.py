@@ -3,15 +3,16 @@
     python -m holdfast.runtime.heart URL OWNER PID
 
 It is told of leases on its standard input, a JSON list a line, before their handlers start: [every_ms, since_s, new,
-gone], both lists of [id, attempt]. It answers on its standard output after each renewal: {"kept": […], "lost": […],
-"at_s": …}, or {"error": …}; and {"ready": true} once it can. Times are the machine's monotonic clock, which both sides
-share. It ends with its input.
+gone, until_s], new and gone being lists of [id, attempt]. Behind `until_s`, if there is one, it lets them end. It
+answers on its standard output after each renewal: {"kept": […], "lost": […], "at_s": …}, or {"error": …}; and
+{"ready": true} once it can. Times are the machine's monotonic clock, which both sides share. It ends with its input.
 A worker that is stopped or dead is not kept alive: its leases run out, as they should.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import sys
@@ -34,32 +35,34 @@ class Heart:
     """Leases, how often each is renewed, and when it is due next."""
 
     def __init__(self) -> None:
-        self.leases: dict[tuple[str, int], tuple[float, float]] = {}
+        self.leases: dict[tuple[str, int], tuple[float, float, float]] = {}
         self.next_s = 0.0
         self.sooner = asyncio.Event()
 
     def tell(self, message: list[Any]) -> None:
-        every_ms, since_s, new, gone = message
+        every_ms, since_s, new, gone, until_s = message
         for job_id, attempt in gone:
             self.leases.pop((job_id, attempt), None)
-        when = (every_ms / 1_000, since_s + every_ms / 1_000)
+        when = (every_ms / 1_000, since_s + every_ms / 1_000, math.inf if until_s is None else until_s)
         for job_id, attempt in new:
             self.leases[job_id, attempt] = when
         if new and when[1] < self.next_s:
             self.sooner.set()
 
     def due(self, now_s: float) -> list[Lease]:
-        return [Lease(*lease) for lease, (_, due_s) in self.leases.items() if due_s <= now_s]
+        for lease in [lease for lease, (_, _, until_s) in self.leases.items() if until_s <= now_s]:
+            del self.leases[lease]
+        return [Lease(*lease) for lease, (_, due_s, _) in self.leases.items() if due_s <= now_s]
 
     def renewed(self, leases: list[Lease], at_s: float) -> None:
         for lease in leases:
             if known := self.leases.get(lease):
-                self.leases[lease] = (known[0], at_s + known[0])
+                self.leases[lease] = (known[0], at_s + known[0], known[2])
 
     async def wait(self) -> None:
         """Until the next lease is due, one that comes meanwhile included."""
         now_s = time.monotonic()
-        due_s = min((due_s for _, due_s in self.leases.values()), default=now_s + SLOWEST_TICK_S)
+        due_s = min((due_s for _, due_s, _ in self.leases.values()), default=now_s + SLOWEST_TICK_S)
         self.next_s = min(max(due_s, now_s + FASTEST_TICK_S), now_s + SLOWEST_TICK_S)
         self.sooner.clear()
         with suppress(TimeoutError):

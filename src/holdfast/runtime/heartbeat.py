@@ -35,6 +35,8 @@ class Hold(NamedTuple):
     lease_s: float
     every_ms: int
     renewed_s: float
+    until_s: float | None = None
+    """From here on it is renewed no more: its run has taken longer than it may, and nobody has ended it."""
 
 
 Renew = Callable[[list[Lease]], Awaitable[list[str]]]
@@ -80,22 +82,27 @@ class Heartbeat:
         self.starts += 1
         self._gone.clear()
         for lease, hold in self._holds.items():
-            self._send([hold.every_ms, hold.renewed_s, [lease], []])
+            self._send([hold.every_ms, hold.renewed_s, [lease], [], hold.until_s])
 
     @property
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
-    def hold(self, jobs: Sequence[Job], heartbeat_ms: int, since_s: float) -> None:
-        """Told before the handlers start: from then on they may keep the interpreter to themselves."""
+    def hold(self, jobs: Sequence[Job], heartbeat_ms: int, since_s: float, run_ms: int | None = None) -> None:
+        """Told before the handlers start: from then on they may keep the interpreter to themselves.
+
+        A run that may take `run_ms` is ended by the worker; one that keeps even that from happening is not kept alive
+        for longer than a lease more.
+        """
         by_lease: dict[int, list[tuple[str, int]]] = {}
         for job in jobs:
             by_lease.setdefault(job.lease_ms, []).append((job.id, job.attempt))
         for lease_ms, leases in by_lease.items():
-            hold = Hold(lease_ms / 1_000, min(int(lease_ms * RENEW_AT), heartbeat_ms), since_s)
+            until_s = None if run_ms is None else since_s + (run_ms + lease_ms) / 1_000
+            hold = Hold(lease_ms / 1_000, min(int(lease_ms * RENEW_AT), heartbeat_ms), since_s, until_s)
             self._holds.update(dict.fromkeys(leases, hold))
             gone, self._gone = self._gone, []
-            self._send([hold.every_ms, since_s, leases, gone])
+            self._send([hold.every_ms, since_s, leases, gone, until_s])
 
     def release(self, leases: Iterable[tuple[str, int]]) -> None:
         """Told with the next leases, or in a moment: a renewal that comes in between finds nothing and is ignored."""
@@ -126,7 +133,9 @@ class Heartbeat:
             if "error" in said:
                 log.warning("renewal_failed", error=said["error"])
                 continue
-            self.ready = True
+            if not self.ready:
+                self.ready = True
+                log.debug("heart_ready", pid=self.pid)
             if "kept" in said:
                 self._renewed(map(tuple, said["kept"]), map(tuple, said["lost"]), said["at_s"])
 
@@ -141,7 +150,11 @@ class Heartbeat:
 
     async def _renew_from_here(self, now_s: float) -> None:
         """While there is no heart yet, or none any more, this loop does for one."""
-        due = [Lease(*lease) for lease, hold in self._holds.items() if now_s - hold.renewed_s >= hold.every_ms / 1_000]
+        due = [
+            Lease(*lease)
+            for lease, hold in self._holds.items()
+            if now_s - hold.renewed_s >= hold.every_ms / 1_000 and (hold.until_s is None or now_s < hold.until_s)
+        ]
         if not due:
             return
         try:
@@ -162,7 +175,7 @@ class Heartbeat:
             await asyncio.sleep(LOOK_EVERY_S)
             if self._gone:
                 gone, self._gone = self._gone, []
-                self._send([0, 0, [], gone])
+                self._send([0, 0, [], gone, None])
             now_s = time.monotonic()
             if now_s - planned_s > LOOK_EVERY_S:
                 continue  # the loop was held up: what the heart has said meanwhile is read first

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.kernel.errors import StoreError
+from holdfast.observe import redact
 from holdfast.store.sql_store import SqlStore
 
 SQLITE = "sqlite:///"
@@ -18,6 +19,7 @@ def open_store(url: str, *, clock: Callable[[], int] | None = None) -> SqlStore:
     Does not migrate. StoreError for any other address, and for PostgreSQL without its extra.
     """
     if url.startswith(POSTGRES):
+        redact.register_url(url)
         return _open_postgres(url, clock)
     path = url.removeprefix(SQLITE)
     if not path or "://" in path or path.startswith("sqlite:"):

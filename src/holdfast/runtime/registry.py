@@ -5,18 +5,38 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from holdfast.kernel.errors import HoldfastError, NotFoundError
+from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.policy import Exhausted
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.runtime.context import Context
-from holdfast.runtime.durations import Duration, duration_ms
+from holdfast.runtime.durations import Duration, duration_ms, some_time_ms
+from holdfast.runtime.limits import Limit, limit_of
 from holdfast.runtime.signature import Signature
 
 EXECUTORS = ("auto", "loop", "thread", "process")
 SHORTEST_LEASE_MS = 1_000
+
+
+class TaskOptions(TypedDict, total=False):
+    """For editors and type checkers: what `app.task(…)` takes beside the lifecycle."""
+
+    name: str
+    queue: str
+    priority: int
+    retries: int
+    backoff: Duration | RetryPolicy
+    lease: Duration
+    timeout: Duration
+    run_ttl: Duration
+    on_exhausted: str
+    executor: str
+    expires: Duration
+    compensate: Mapping[str, Callable[[Any], Any]]
+    limit: Limit | tuple[str | Callable[..., str], int]
 
 
 @dataclass(frozen=True)
@@ -36,17 +56,22 @@ class TaskDef:
     executor: str
     expire_after_ms: int | None = None
     compensate: Mapping[str, Callable[[Any], Any]] | None = None
+    limit: Limit | None = None
 
     @property
     def in_loop(self) -> bool:
         return self.executor == "loop"
+
+    def under(self, table: Lifecycle) -> TaskDef:
+        """The same task for jobs that follow another lifecycle, as the nodes of a flow do."""
+        return replace(self, lifecycle=table, on_exhausted=table.policies.on_exhausted, compensate=None)
 
 
 def declare(function: Callable[..., Any], lifecycle: Lifecycle, options: Mapping[str, Any]) -> TaskDef:
     """A task from its function and options, each checked; an unknown one is named."""
     given = dict(options)
     policies = lifecycle.policies
-    name = given.pop("name", None) or function.__name__
+    name = _text(given.pop("name", function.__name__), "name")
     signature = Signature(function, name, Context)
     is_async = inspect.iscoroutinefunction(function)
     task = TaskDef(
@@ -54,20 +79,33 @@ def declare(function: Callable[..., Any], lifecycle: Lifecycle, options: Mapping
         function=function,
         signature=signature,
         lifecycle=lifecycle,
-        queue=given.pop("queue", "default"),
-        priority=given.pop("priority", 0),
+        queue=_text(given.pop("queue", "default"), "queue"),
+        priority=_whole(given.pop("priority", 0), "priority"),
         retry=_retry(policies.retry, given),
         lease_ms=_lease(given.pop("lease", None), policies.lease_ms),
-        timeout_ms=_optional_ms(given.pop("timeout", None), "timeout"),
+        timeout_ms=_optional_ms(given.pop("run_ttl", given.pop("timeout", None)), "timeout"),
         on_exhausted=_exhausted(given.pop("on_exhausted", policies.on_exhausted)),
         executor=_executor(given.pop("executor", "auto"), is_async, name),
         expire_after_ms=_optional_ms(given.pop("expires", None), "expires") or policies.expire_after_ms,
         compensate=_compensate(given.pop("compensate", None), lifecycle),
+        limit=limit_of(given.pop("limit", None), signature.parameters),
     )
     if given:
-        known = "name, queue, priority, retries, backoff, lease, timeout, on_exhausted, executor, expires, compensate"
+        known = ", ".join(TaskOptions.__annotations__)
         raise HoldfastError(f"task {name}: unknown option {min(given)!r}", field=min(given), remedy=f"known: {known}")
     return task
+
+
+def _text(value: Any, field: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise HoldfastError(f"{field} is {value!r}", field=field, remedy="a text that is not empty")
+    return value
+
+
+def _whole(value: Any, field: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise HoldfastError(f"{field} is {value!r}", field=field, remedy="a whole number")
+    return value
 
 
 def _retry(policy: RetryPolicy, given: dict[str, Any]) -> RetryPolicy:
@@ -111,7 +149,7 @@ def _compensate(value: Any, lifecycle: Lifecycle) -> Mapping[str, Callable[[Any]
 
 
 def _optional_ms(value: Duration | None, field: str) -> int | None:
-    return None if value is None else duration_ms(value, field)
+    return None if value is None else some_time_ms(value, field)
 
 
 def _exhausted(value: str) -> Exhausted:
@@ -156,6 +194,11 @@ class Registry:
 
     def find(self, name: str) -> TaskDef | None:
         return self._tasks.get(name)
+
+    def of(self, job: Job, tables: Mapping[str, Lifecycle]) -> TaskDef | None:
+        """The task of a job, under the lifecycle that the job follows; None when it is not declared here."""
+        task = self._tasks.get(job.task)
+        return task if task is None or task.lifecycle.name == job.lifecycle else task.under(tables[job.lifecycle])
 
     def __iter__(self) -> Any:
         return iter(self._tasks.values())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.kernel.job import Job
+from holdfast.kernel.outcome import SILENT, Said
 from holdfast.runtime.context import Context
+from holdfast.runtime.own_terms import Terms
 from holdfast.runtime.registry import TaskDef
 
 
@@ -17,7 +20,12 @@ class Running:
 
     job: Job
     task: TaskDef
+    terms: Terms
     since_s: float
+    ends_s: float | None = None
+    """When its run has taken as long as it may."""
+    asked: str | None = None
+    """Who asked it to stop, and why: "soft: why"."""
     over: bool = False
     ctx: Context | None = None
     runner: asyncio.Task[None] | None = None
@@ -28,7 +36,16 @@ class Running:
     kill: Callable[[], None] | None = None
     """How it is stopped, or left behind, where ending its runner does not do it."""
 
+    @property
+    def late(self) -> bool:
+        """Whether its time is over, noticed or not: a handler may have kept the loop from looking."""
+        return self.ends_s is not None and time.monotonic() > self.ends_s
+
+    def said(self) -> Said:
+        return SILENT if self.ctx is None else self.ctx.said()
+
     def ask_to_stop(self, mode: str) -> None:
+        self.asked = mode
         if self.ctx is not None and self.ctx.stop_mode != mode:
             self.ctx.stop_mode = mode
             if self.tell is not None:

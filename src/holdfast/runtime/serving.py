@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+USUAL_LEASE_MS = range(30_000, 120_001)
 
 log = get_logger("holdfast.serving")
 
@@ -57,12 +59,18 @@ def serve_worker(
     grace_s: float = 30.0,
     *,
     chores: bool = True,
+    metrics_port: int | None = None,
 ) -> int:
-    """Work until told to stop; the exit code. Call it from the main thread."""
+    """Work until told to stop; the exit code. Call it from the main thread.
+
+    With a `metrics_port` the worker's own metrics are shown there, on this machine only.
+    """
     stop = Stop()
     with stop.listening():
         worker, keeping = engine.portal.call(_start(engine, queues, concurrency, chores))
         log.info("worker_started", owner=worker.owner, queues=worker.queues, concurrency=concurrency)
+        warn_of_leases(engine)
+        hide = None if metrics_port is None else show_metrics(worker, metrics_port)
         stop.wait()
         log.info("worker_stopping", running=len(worker.running), grace_s=grace_s)
         ending = asyncio.run_coroutine_threadsafe(_end(worker, keeping, grace_s), engine.portal.loop)
@@ -72,8 +80,30 @@ def serve_worker(
                 engine.portal.loop.call_soon_threadsafe(worker.hurry)
         ending.result()
         log.info("worker_stopped", **worker.stats())
+        if hide is not None:
+            hide()
         engine.close()
     return 0
+
+
+def warn_of_leases(engine: Engine) -> None:
+    """Shorter, and a busy database costs runs; longer, and a dead worker's jobs wait for it."""
+    for task in engine.registry:
+        if task.lease_ms not in USUAL_LEASE_MS:
+            log.warning("unusual_lease", task=task.name, lease_s=task.lease_ms / 1_000, recommended="30 to 120 s")
+
+
+def show_metrics(worker: Worker, port: int) -> Callable[[], None]:
+    """Show a worker's own metrics; the function that ends it. Without the port it works on, and says so."""
+    from holdfast.observe import worker_metrics
+
+    try:
+        shown = worker_metrics.serve(worker.stats, port)
+    except OSError as error:
+        log.error("metrics_not_shown", port=port, error=str(error))
+        return lambda: None
+    log.info("metrics_shown", url=shown.url)
+    return shown.stop
 
 
 async def _start(engine: Engine, queues: Queues, concurrency: int, chores: bool) -> tuple[Worker, Chores | None]:

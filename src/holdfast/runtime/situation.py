@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from holdfast.kernel.job import Job
+from holdfast.kernel.lifecycles import FLOW, WORKFLOW
 from holdfast.kernel.state import LEASED, Canonical
 from holdfast.runtime.commands import get_job, table_of
 from holdfast.runtime.explain import LATELY_MS, Explanation, Situation, explain
+from holdfast.runtime.flow_situation import flow_seen, node_seen
 from holdfast.runtime.queues import living
 from holdfast.runtime.views import progress_view
 from holdfast.store.dead_letters import DeadLetters
@@ -13,7 +15,7 @@ from holdfast.store.operating import Operating
 from holdfast.store.sql_store import SqlStore
 
 BEATS = ("job_lease_renewed", "job_heartbeat")
-WAITS_FOR = {"sandbox": "its upload to be finalized", "workflow": "the jobs that it depends on"}
+WAITS_FOR = {"sandbox": "its upload to be finalized"}
 
 
 async def explain_job(store: SqlStore, job_id: str, app: str | None = None) -> Explanation:
@@ -27,12 +29,14 @@ async def situation_of(store: SqlStore, job: Job, app: str | None = None) -> Sit
     table = await table_of(store, job)
     events = await store.reads.events(job.id)
     pause = claimed_at_ms = beat_at_ms = done = total = letter = None
+    gate = None
     workers = ahead = 0
     if job.state in table.claimable:
         pause = (await operating.pauses()).get(job.queue)
         if job.due_at_ms <= now_ms:
             claimed_at_ms = await operating.claimed_at_ms(job.queue, now_ms - LATELY_MS)
             ahead = await operating.ahead(job)
+            gate = await operating.gate(job)
     if job.state in table.claimable or job.state in LEASED:
         crew = living(await operating.workers(), now_ms)
         workers = sum(job.queue in worker.queues for worker in crew)
@@ -58,5 +62,8 @@ async def situation_of(store: SqlStore, job: Job, app: str | None = None) -> Sit
         total=total,
         letter=letter,
         waits_for=WAITS_FOR.get(job.lifecycle),
+        gate=gate,
         app=app or "module:app",
+        node=await node_seen(store, job, events[-1] if events else None) if job.lifecycle == WORKFLOW.name else None,
+        flow=await flow_seen(store, job) if job.lifecycle == FLOW.name else None,
     )

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from uuid_utils import uuid7
 
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Spec
 from holdfast.kernel.payload import encode
-from holdfast.kernel.policy import Duplicates
-from holdfast.runtime.context import Context
-from holdfast.runtime.durations import Duration, duration_ms
+from holdfast.runtime.context import Context, inherited
+from holdfast.runtime.duplicates import Handling, handling
+from holdfast.runtime.durations import Duration, duration_ms, some_time_ms
 from holdfast.runtime.foreign import asubmit_in, submit_in
 from holdfast.runtime.handle import JobHandle
+from holdfast.runtime.limits import with_gate
+from holdfast.runtime.own_terms import own_terms, tries_of
 from holdfast.runtime.registry import TaskDef
 
 if TYPE_CHECKING:
@@ -40,10 +42,38 @@ class Options:
     queue: str | None = None
     expires: Duration | None = None
     keep_until: datetime | None = None
+    timeout: Duration | None = None
+    retry_limit: int | None = None
+    retry_delay: Duration | None = None
+    retry_backoff: bool | None = None
     correlation_id: str | None = None
     trace_id: str | None = None
-    tags: tuple[str, ...] | None = None
+    parent_id: str | None = None
+    tags: Sequence[str] | None = None
     connection: Any = None
+
+
+class OptionNames(TypedDict, total=False):
+    """The same for editors and type checkers: what `task.options(…)` takes."""
+
+    key: str | None
+    key_window: Duration | None
+    duplicates: str | None
+    delay: Duration | None
+    start_after: datetime | None
+    priority: int | None
+    queue: str | None
+    expires: Duration | None
+    keep_until: datetime | None
+    timeout: Duration | None
+    retry_limit: int | None
+    retry_delay: Duration | None
+    retry_backoff: bool | None
+    correlation_id: str | None
+    trace_id: str | None
+    parent_id: str | None
+    tags: Sequence[str] | None
+    connection: Any
 
 
 class Task(Generic[P, R]):
@@ -62,7 +92,7 @@ class Task(Generic[P, R]):
     def name(self) -> str:
         return self.definition.name
 
-    def options(self, **given: Any) -> Task[P, R]:
+    def options(self, **given: Unpack[OptionNames]) -> Task[P, R]:
         """The same task with options for what is submitted through it."""
         known = Options.__dataclass_fields__
         if unknown := sorted(given.keys() - known.keys()):
@@ -93,13 +123,20 @@ class Task(Generic[P, R]):
         if self._options.connection is not None:
             await asubmit_in(self._options.connection, specs, self.engine.tables)
             return self._handles(spec.id for spec in specs)
-        return self._handles(await self.engine.portal.hop(self.engine.asubmit_specs(specs)))
+        return self._handles(await self.engine.near.submit(specs))
 
     def _handles(self, ids: Iterable[str]) -> list[JobHandle[R]]:
         return [JobHandle(self.engine, job_id, self.definition) for job_id in ids]
 
     def _specs(self, calls: Iterable[tuple[Any, ...] | Mapping[str, Any]]) -> list[Spec]:
-        return [self.spec((), call) if isinstance(call, Mapping) else self.spec(tuple(call), {}) for call in calls]
+        pack = self.definition.signature.pack
+        payloads = [pack((), call) if isinstance(call, Mapping) else pack(tuple(call), {}) for call in calls]
+        if not payloads or self.definition.limit is not None:
+            return [self.spec_of(payload) for payload in payloads]
+        # All alike but for their id and payload: what they share is worked out once.
+        first = self.spec_of(payloads[0])
+        before, after = first[1:3], first[4:]
+        return [first, *(Spec._make((str(uuid7()), *before, payload, *after)) for payload in payloads[1:])]
 
     def spec(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Spec:
         return self.spec_of(self.definition.signature.pack(args, kwargs))
@@ -107,6 +144,8 @@ class Task(Generic[P, R]):
     def spec_of(self, payload: str) -> Spec:
         """The job that a payload, already checked, becomes under this task's options."""
         task, chosen = self.definition, self._options
+        correlation_id, trace_id, parent_id = inherited()
+        twice = handling(chosen.duplicates)
         return Spec(
             id=str(uuid7()),
             lifecycle=task.lifecycle.name,
@@ -114,35 +153,48 @@ class Task(Generic[P, R]):
             payload=payload,
             queue=chosen.queue or task.queue,
             priority=task.priority if chosen.priority is None else chosen.priority,
-            max_tries=task.retry.max_tries,
+            max_tries=tries_of(task.retry.max_tries, chosen.retry_limit),
             lease_ms=task.lease_ms,
             delay_ms=0 if chosen.delay is None else duration_ms(chosen.delay, "delay"),
             due_at_ms=_time_ms(chosen.start_after, "start_after"),
-            expire_after_ms=task.expire_after_ms if chosen.expires is None else duration_ms(chosen.expires, "expires"),
+            expire_after_ms=task.expire_after_ms if chosen.expires is None else some_time_ms(chosen.expires, "expires"),
             keep_until_ms=_time_ms(chosen.keep_until, "keep_until"),
             key=chosen.key,
-            key_window_ms=None if chosen.key_window is None else duration_ms(chosen.key_window, "key_window"),
-            duplicates=None if chosen.duplicates is None else _duplicates(chosen.duplicates),
-            correlation_id=chosen.correlation_id,
-            trace_id=chosen.trace_id,
-            tags=None if chosen.tags is None else encode(list(chosen.tags), what="tags"),
+            key_window_ms=_window_ms(chosen, twice),
+            duplicates=None if twice is None else twice.policy.value,
+            correlation_id=chosen.correlation_id or correlation_id,
+            trace_id=chosen.trace_id or trace_id,
+            parent_id=chosen.parent_id or parent_id,
+            options=with_gate(
+                own_terms(task, chosen.timeout, chosen.retry_delay, chosen.retry_backoff),
+                task.limit,
+                payload,
+                task.signature.defaults,
+            ),
+            tags=None if chosen.tags is None else _tags(chosen.tags),
         )
 
 
 def _time_ms(value: datetime | None, field: str) -> int | None:
     if value is None:
         return None
+    if not isinstance(value, datetime):
+        raise HoldfastError(f"{field} is no time: {value!r}", field=field, remedy="pass an aware datetime")
     if value.tzinfo is None:
         raise HoldfastError(f"{field} has no time zone", field=field, remedy="pass an aware datetime")
     return round(value.timestamp() * 1_000)
 
 
-def _duplicates(value: str) -> str:
-    try:
-        return Duplicates(value).value
-    except ValueError:
-        names = ", ".join(Duplicates)
-        raise HoldfastError(f"duplicates is {value!r}", field="duplicates", remedy=f"one of {names}") from None
+def _tags(tags: Sequence[str]) -> str:
+    if isinstance(tags, str) or not all(isinstance(tag, str) for tag in tags):
+        raise HoldfastError(f"tags are {tags!r}", field="tags", remedy='a list of texts: ["urgent", "eu"]')
+    return encode(list(tags), what="tags")
+
+
+def _window_ms(chosen: Options, twice: Handling | None) -> int | None:
+    if chosen.key_window is not None:
+        return duration_ms(chosen.key_window, "key_window")
+    return None if twice is None else twice.window_ms
 
 
 class Decorator(Protocol):

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job, correlation_of
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.state import OVER, RANK
+from holdfast.runtime.own_names import iso, own_fields
 from holdfast.store.reads import SignalRow
+
+__all__ = ["PROGRESS", "event_view", "iso", "job_view", "label", "links", "progress_view"]
 
 PROGRESS = "job_progress"
 """The type of the signal that says how far a job is: a payload of done, total and counters."""
 
 
 def job_view(job: Job, lifecycle: Lifecycle | None, signals: Sequence[SignalRow] = ()) -> dict[str, Any]:
-    """A job's public shape. Without its lifecycle (another version's, say) states show as canonical."""
+    """A job's public shape, with fields of its lifecycle's own behind those that all jobs have.
+
+    Without its lifecycle (another version's, say) states show as canonical.
+    """
     outcome = _parsed(job.outcome) or {}
     lease = None
     if job.lease_owner is not None:
@@ -37,13 +42,17 @@ def job_view(job: Job, lifecycle: Lifecycle | None, signals: Sequence[SignalRow]
         "created_at": iso(job.created_at_ms),
         "started_at": iso(job.started_at_ms),
         "finished_at": iso(job.finished_at_ms),
+        "updated_at": iso(_updated_at_ms(job)),
         "due_at": iso(job.due_at_ms),
         "expires_at": iso(job.expires_at_ms),
+        "keep_until": iso(job.keep_until_ms),
         "lease": lease,
         "cancel_requested": job.cancel_requested,
-        "progress": progress_view(job, signals),
+        "progress": progress_view(job, signals, outcome.get("progress")),
         "error": outcome.get("error"),
         "result": outcome.get("result"),
+        "partial": outcome.get("partial", False),
+        "output_metadata": outcome.get("output_metadata"),
         "payload": _parsed(job.payload),
         "key": job.key,
         "tags": _parsed(job.tags),
@@ -52,6 +61,7 @@ def job_view(job: Job, lifecycle: Lifecycle | None, signals: Sequence[SignalRow]
         "trace_id": job.trace_id,
         "version": job.version,
         "links": links(job, lifecycle),
+        **own_fields(job, lifecycle),
     }
 
 
@@ -78,17 +88,30 @@ def event_view(event: Event, lifecycle: Lifecycle | None) -> dict[str, Any]:
     }
 
 
-def progress_view(job: Job, signals: Sequence[SignalRow]) -> dict[str, Any] | None:
-    """How far the job is, as its current attempt last said; None when it said nothing."""
+def _updated_at_ms(job: Job) -> int:
+    """When it last changed or its worker last renewed its lease, which is a sign of life too."""
+    renewed_ms = 0 if job.lease_until_ms is None else job.lease_until_ms - job.lease_ms
+    return max(job.changed_at_ms, renewed_ms)
+
+
+def progress_view(
+    job: Job, signals: Sequence[SignalRow], last: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """How far the job is, as its current attempt last said; None when it said nothing.
+
+    `last` is what stands beside the outcome of a job that is over: the last word, however many signals are gone.
+    """
+    if last is not None and RANK[job.state] >= OVER:
+        return {"done": last["done"], "total": last["total"], "eta_seconds": None, "counters": last["counters"]}
     said = [s for s in signals if s.type == PROGRESS and s.attempt == job.attempt and s.payload]
     if not said:
         return None
-    last = max(said, key=lambda signal: signal.id)
-    data: Mapping[str, Any] = _parsed(last.payload) or {}
+    latest = max(said, key=lambda signal: signal.id)
+    data: Mapping[str, Any] = _parsed(latest.payload) or {}
     done, total = data.get("done"), data.get("total")
     eta = data.get("eta_seconds") if RANK[job.state] < OVER else None
     if eta is None and done and total and job.started_at_ms is not None and RANK[job.state] < OVER:
-        eta = round((last.at_ms - job.started_at_ms) / done * max(total - done, 0) / 1000, 1)
+        eta = round((latest.at_ms - job.started_at_ms) / done * max(total - done, 0) / 1000, 1)
     return {"done": done, "total": total, "eta_seconds": eta, "counters": data.get("counters") or {}}
 
 
@@ -106,19 +129,6 @@ def links(job: Job, lifecycle: Lifecycle | None) -> dict[str, str]:
 def label(lifecycle: Lifecycle | None, canonical: str) -> str:
     """What the job's lifecycle calls a state."""
     return canonical if lifecycle is None else str(lifecycle.state(canonical))
-
-
-def iso(at_ms: int | None) -> str | None:
-    """A time as ISO 8601 in UTC, with milliseconds."""
-    if at_ms is None:
-        return None
-    seconds, ms = divmod(at_ms, 1000)
-    try:
-        moment = datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        # Far beyond any calendar, as "never" is sometimes written.
-        return None
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms:03d}Z"
 
 
 def _parsed(text: str | None) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
+from typing import Any
 
 
 class Waker:
@@ -12,6 +14,8 @@ class Waker:
     def __init__(self) -> None:
         self._count = 0
         self._event = asyncio.Event()
+        self.waiting = 0
+        """How many wait now."""
 
     def ticket(self) -> int:
         return self._count
@@ -23,5 +27,17 @@ class Waker:
     async def wait(self, ticket: int, timeout_s: float) -> None:
         if self._count == ticket:
             self._event.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._event.wait(), timeout_s)
+            self.waiting += 1
+            try:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._event.wait(), timeout_s)
+            finally:
+                self.waiting -= 1
+
+
+async def first_of(*waits: Coroutine[Any, Any, object], timeout_s: float) -> None:
+    """Wait for one of these, for no longer than the timeout."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()

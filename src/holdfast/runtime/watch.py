@@ -9,7 +9,10 @@ from typing import Any
 
 from holdfast.kernel.state import LEASED, Canonical
 from holdfast.observe.logs import get_logger
+from holdfast.runtime.job_log import LOG
 from holdfast.runtime.running import Running
+from holdfast.runtime.views import PROGRESS
+from holdfast.runtime.writer import passing
 from holdfast.store.port import Signal
 from holdfast.store.script import Query, Script
 from holdfast.store.sql_store import SqlStore
@@ -17,6 +20,8 @@ from holdfast.store.sql_store import SqlStore
 WATCH_S = 0.4
 YOUNGEST_S = 0.2
 SAY_EVERY_S = 1.0
+MOST_WORDS = 10_000
+"""More than this is not kept for a database that is away."""
 
 log = get_logger("holdfast.watch")
 
@@ -58,25 +63,32 @@ class Watch:
                 held.ask_to_stop(cancel_requested)
 
     def ended(self, held: Running) -> None:
-        """A handler that has ended: its counters are complete now."""
-        if held.ctx is not None and held.ctx.progress_state.changed:
-            self._last_words.append(self._signal(held))
+        """A handler that was stopped: what it said last goes out with the next look."""
+        self._last_words += self.words(held)
 
-    def _signal(self, held: Running) -> Signal:
-        progress = held.ctx.progress_state if held.ctx else None
-        if progress is not None:
-            progress.changed = False
-        payload = progress.to_json() if progress else None
-        return Signal(held.job.id, held.job.attempt, "job_progress", self._owner, payload)
+    def words(self, held: Running) -> list[Signal]:
+        """What a job has said since it was last asked: its progress, and the lines of its log."""
+        if (ctx := held.ctx) is None:
+            return []
+        said = [(LOG, line) for line in ctx.lines.take()]
+        if ctx.progress_state.changed:
+            ctx.progress_state.changed = False
+            said.append((PROGRESS, ctx.progress_state.to_json()))
+        return [Signal(held.job.id, held.job.attempt, kind, self._owner, payload) for kind, payload in said]
 
     async def say_progress(self, now_s: float) -> None:
-        """What has changed, at most once a second for each job."""
+        """What was said, at most once a second for each job."""
         said, self._last_words = self._last_words, []
         for held in self._running.values():
-            if held.ctx is not None and held.ctx.progress_state.changed and now_s - held.said_s >= SAY_EVERY_S:
+            if held.ctx is not None and now_s - held.said_s >= SAY_EVERY_S and (words := self.words(held)):
                 held.said_s = now_s
-                said.append(self._signal(held))
-        await self._store.signal(said)
+                said += words
+        try:
+            await self._store.signal(said)
+        except Exception as error:
+            if passing(error) and len(said) < MOST_WORDS:
+                self._last_words = said + self._last_words
+            raise
 
 
 def _heed(ids: Any) -> Script[list[Any]]:

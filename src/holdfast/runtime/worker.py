@@ -18,15 +18,20 @@ from holdfast.kernel import outcome as o
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.move import Change, Move
-from holdfast.kernel.settle import Settled, lost, settle
+from holdfast.kernel.move import Change, Follow, Move
+from holdfast.kernel.settle import lost, settle, stop_reason
+from holdfast.observe import tracing
 from holdfast.observe.logs import get_logger
 from holdfast.runtime import ending
 from holdfast.runtime.execution import Execution, crash
 from holdfast.runtime.heartbeat import Heartbeat
+from holdfast.runtime.letting_go import LettingGo
+from holdfast.runtime.nodes import Nodes
+from holdfast.runtime.own_terms import terms_of
 from holdfast.runtime.roster import Roster
 from holdfast.runtime.running import Running
 from holdfast.runtime.slots import Slots
+from holdfast.runtime.waker import first_of
 from holdfast.runtime.watch import Watch
 from holdfast.runtime.weights import Queues, weights
 from holdfast.runtime.writer import Writer
@@ -66,15 +71,15 @@ class Worker:
         self.concurrency = concurrency
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{str(uuid4())[:8]}"
         self.running: dict[str, Running] = {}
+        self.claimed = 0
         self.lost = 0
         self._alike = len(set(self.queues.values())) == 1
-        self._letting_go: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._hurry = asyncio.Event()
         self._free = asyncio.Event()
         self._claiming: asyncio.Task[None] | None = None
         self._loops: list[asyncio.Task[None]] = []
-        self._heart: Heartbeat | None = None
+        self.heart: Heartbeat | None = None
         self._use_heart = heartbeat
 
     async def start(self) -> None:
@@ -82,13 +87,15 @@ class Worker:
         self.writer = Writer(self.store, self.owner, self._wrote)
         self.writer.start()
         self._execution = Execution(self.engine, self.store, self.owner, self.concurrency, self._time_out)
+        self._nodes = Nodes(self.engine, self.store)
         self._slots = Slots(self._run)
+        self._letting_go = LettingGo(self.store, self.owner)
         self._watch = Watch(self.store, self.owner, self.running, self._lose)
         self._roster = Roster(self.store, self.owner, self.queues, self.concurrency)
         await self._roster.seen(self.stats())
         if self._use_heart:
-            self._heart = Heartbeat(self.engine.url, self.owner, self._lose, partial(self.store.renew, self.owner))
-            await self._heart.start()
+            self.heart = Heartbeat(self.engine.url, self.owner, self._lose, partial(self.store.renew, self.owner))
+            await self.heart.start()
         self._claiming = asyncio.create_task(self._claim(), name="holdfast-claim")
         self._loops = [
             asyncio.create_task(self._watch.run(), name="holdfast-watch"),
@@ -97,12 +104,9 @@ class Worker:
         ]
 
     def stats(self) -> dict[str, int]:
-        writer = self.writer
-        return {"running": len(self.running), "written": writer.written, "refused": writer.refused, "lost": self.lost}
-
-    @property
-    def heart(self) -> Heartbeat | None:
-        return self._heart
+        heart, writer = self.heart, self.writer
+        told = {"running": len(self.running), "claimed": self.claimed, "written": writer.written, "lost": self.lost}
+        return told | {"refused": writer.refused, "renewed": heart.renewals if heart else 0}
 
     async def _claim(self) -> None:
         """Claim up to the free slots, for as long as the worker runs."""
@@ -110,7 +114,10 @@ class Worker:
         looked_over_s = 0.0
         while not self._stopping:
             free = self.concurrency - len(self.running)
-            if free <= 0 or self._slots.waiting or self.writer.pending > 4 * self.concurrency:
+            if self._slots.waiting:
+                await asyncio.sleep(0)  # a slot is on its way to them: what it runs may take for ever
+                continue
+            if free <= 0 or self.writer.pending > 4 * self.concurrency:
                 self._free.clear()
                 await self._free.wait()
                 continue
@@ -128,59 +135,70 @@ class Worker:
             if jobs:
                 self._dispatch(jobs, since_s)
             else:
-                await waker.wait(ticket, POLL_S)
+                opens_in_s = self.store.claimer.opens_in_s
+                await waker.wait(ticket, POLL_S if opens_in_s is None else min(POLL_S, opens_in_s))
 
     async def _take(self, limit: int) -> list[Job]:
         queues = await self._roster.open_queues()
         return await self.store.claim(list(queues) if self._alike else queues, limit, self.owner) if queues else []
 
     def _dispatch(self, jobs: list[Job], since_s: float) -> None:
+        self.claimed += len(jobs)
         if self._stopping:
             for job in jobs:
                 self._hand_back(job, "worker_stopped")
             return
         known: list[Running] = []
-        by_lifecycle: dict[str, list[Job]] = {}
+        alike: dict[tuple[int, int | None], list[Job]] = {}
         for job in jobs:
-            task = self.engine.registry.find(job.task)
+            if (before := self.running.get(job.id)) is not None:  # lost without our noticing, and ours again
+                self._lose(job.id, before.job.attempt, "lease_lost")
+            task = self.engine.registry.of(job, self.engine.tables)
             if task is None:
                 self._hand_back(job, "unknown_task", UNKNOWN_TASK_DELAY_MS)
                 continue
-            known.append(Running(job, task, since_s))
-            by_lifecycle.setdefault(job.lifecycle, []).append(job)
-        if self._heart is not None:
-            for name, held in by_lifecycle.items():
-                self._heart.hold(held, self.engine.table(name).policies.heartbeat_ms, since_s)
+            known.append(held := Running(job, task, terms_of(job, task), since_s))
+            alike.setdefault((task.lifecycle.policies.heartbeat_ms, held.terms.timeout_ms), []).append(job)
+        if self.heart is not None:
+            for (heartbeat_ms, timeout_ms), held_alike in alike.items():
+                self.heart.hold(held_alike, heartbeat_ms, since_s, timeout_ms)
         self.running.update((held.job.id, held) for held in known)
         self._slots.add(known)
 
     async def _run(self, held: Running) -> bool:
-        outcome = await self._execution.run(held)
-        if held.task.compensate is not None and not held.over and not isinstance(outcome, ProcessDiedError):
-            outcome = await self._execution.undo(held, outcome)
+        with tracing.process(held.job) as running:
+            outcome, follow = await self._execution.run_node(held, self._nodes)
+            if held.late:
+                outcome = ending.timed_out(held.terms.timeout_ms, held.job, self.owner)
+            if held.task.compensate is not None and not held.over and not isinstance(outcome, ProcessDiedError):
+                outcome = await self._execution.undo(held, outcome)
+            running.ended(outcome)
         if held.over:
             return False  # taken from us meanwhile: whatever came out of it counts for nothing
         del self.running[held.job.id]
         if isinstance(outcome, ProcessDiedError):
             self._crashed(held, outcome)
         else:
-            self._settle(held, outcome)
+            self._settle(held, outcome, follow)
         self._free.set()
         return True
 
-    def _settle(self, held: Running, outcome: o.Outcome) -> None:
+    def _settle(self, held: Running, outcome: o.Outcome, follow: Follow | None = None) -> None:
         task = held.task
+        if held.asked is not None and isinstance(outcome, o.Retry | o.TimedOut):
+            outcome = o.Cancelled(stop_reason(held.asked))  # not once more what nobody wants any more
         path, move = settle(
             task.lifecycle,
             held.job,
             outcome,
             chance=random.random(),  # noqa: S311 - spreads back-offs, guards nothing
-            retry=task.retry,
+            retry=held.terms.retry,
             on_exhausted=task.on_exhausted,
+            said=held.said(),
         )
-        if held.ctx is not None:
-            self._watch.ended(held)
-        self.writer.add(task.lifecycle, path, move)
+        if follow is not None:
+            move = move._replace(follow=follow)
+        self.writer.add(task.lifecycle, path, move, self._watch.words(held))
 
     def _crashed(self, held: Running, died: ProcessDiedError) -> None:
         """A run that took its process along is a loss: the lifecycle's budget of crashes decides how often."""
@@ -189,15 +207,15 @@ class Worker:
         if table.find(job.state, Command.LOSE) is None and job.losses + 1 < table.policies.crash_budget:
             self._let_go(job)
             return
-        settled: Settled = lost(table, job, crash(died, job, self.owner))
-        self._watch.ended(held)
-        self.writer.add(table, settled.path, settled.move)
+        path, move = lost(table, job, crash(died, job, self.owner))
+        self.writer.add(table, path, move, self._watch.words(held))
 
     def _time_out(self, held: Running) -> None:
         """Ended here and now, whatever its handler makes of it."""
         if self.running.pop(held.job.id, None) is held:
             held.end()
-            self._settle(held, ending.timed_out(held.task.timeout_ms or 0, held.job, self.owner))
+            self._release(held.job)  # whatever becomes of the write: this run's lease is not renewed any more
+            self._settle(held, ending.timed_out(held.terms.timeout_ms, held.job, self.owner))
             self._free.set()
 
     def _lose(self, job_id: str, attempt: int, why: str) -> None:
@@ -209,13 +227,14 @@ class Worker:
         held.end()
         if why != "cancelled":
             self.lost += 1
+        self._watch.ended(held)
         log.warning("job_lost", job_id=job_id, attempt=attempt, why=why)
         self._release(held.job)
         self._free.set()
 
     def _release(self, job: Job) -> None:
-        if self._heart is not None:
-            self._heart.release([(job.id, job.attempt)])
+        if self.heart is not None:
+            self.heart.release([(job.id, job.attempt)])
 
     def _hand_back(self, job: Job, reason: str, delay_ms: int = 0) -> None:
         table = self.engine.table(job.lifecycle)
@@ -227,23 +246,16 @@ class Worker:
         self.writer.add(table, (row,), Move(job.id, job.attempt, delay_ms, reason, payload=payload))
 
     def _let_go(self, job: Job) -> None:
-        """End the lease now: who takes the job over need not wait for it to run out."""
         self._release(job)
-        letting = asyncio.get_running_loop().create_task(self._end_lease(Lease(job.id, job.attempt)))
-        self._letting_go.add(letting)
-        letting.add_done_callback(self._letting_go.discard)
-
-    async def _end_lease(self, lease: Lease) -> None:
-        try:
-            await self.store.let_go(self.owner, [lease])
-        except Exception as error:  # the database is away: the lease runs out by itself
-            log.warning("lease_not_let_go", job_id=lease.job_id, error=str(error))
+        self._letting_go.end(Lease(job.id, job.attempt))
 
     def _wrote(self, changes: list[Change]) -> None:
-        if self._heart is not None:
-            self._heart.release([move[:2] for change in changes for move in change.moves])
+        if self.heart is not None:
+            self.heart.release([move[:2] for change in changes for move in change.moves])
         self._free.set()
-        if any(change.path[-1].target.value in change.lifecycle.claimable for change in changes):
+        if self.store.claimer.gated or any(change.lifecycle.in_graphs for change in changes):
+            self.engine.woken()  # what ended may have made room for another, or was waited for
+        elif any(change.path[-1].target.value in change.lifecycle.claimable for change in changes):
             self.engine.waker.wake()
 
     def hurry(self) -> None:
@@ -262,33 +274,27 @@ class Worker:
         deadline_s = time.monotonic() + grace_s
         while self.running and not self._hurry.is_set() and (left_s := deadline_s - time.monotonic()) > 0:
             self._free.clear()
-            await _first(self._free.wait(), self._hurry.wait(), timeout_s=left_s)
+            await first_of(self._free.wait(), self._hurry.wait(), timeout_s=left_s)
         for held in list(self.running.values()):
             del self.running[held.job.id]
             held.end()
+            self._watch.ended(held)
             self._hand_back(held.job, "worker_stopped")
         await self.writer.stop(LAST_WRITE_S)
         for loop in self._loops:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
         await self._farewell()
-        if self._heart is not None:
-            await self._heart.stop()
+        if self.heart is not None:
+            await self.heart.stop()
         await self._slots.close()
         await self._execution.close()
 
     async def _farewell(self) -> None:
         try:
             async with asyncio.timeout(LAST_WRITE_S):
-                await asyncio.gather(*self._letting_go)
+                await self._letting_go.done()
                 await self._watch.say_progress(time.monotonic())
                 await self._roster.gone()
         except Exception as error:  # the database is away: leases and entry run out by themselves
             log.warning("farewell_failed", error=str(error))
-
-
-async def _first(*waits: object, timeout_s: float) -> None:
-    tasks = [asyncio.ensure_future(wait) for wait in waits]  # type: ignore[call-overload] # coroutines, all of them
-    await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        task.cancel()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from holdfast.kernel.lifecycle import Lifecycle, Transition
 from holdfast.kernel.move import Change, Move
 from holdfast.observe.logs import get_logger
-from holdfast.store.port import Applied, Refusal, Store
+from holdfast.store.port import Applied, Refusal, Signal, Store
 
 RETRY_FIRST_S = 0.1
 RETRY_SLOWEST_S = 5.0
@@ -27,6 +27,7 @@ class Writer:
         self._owner = owner
         self._wrote = wrote
         self._changes: dict[tuple[int, ...], Change] = {}
+        self._signals: list[Signal] = []
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -36,13 +37,17 @@ class Writer:
         self.refused = 0
         self.failed = 0
 
-    def add(self, lifecycle: Lifecycle, path: tuple[Transition, ...], move: Move) -> None:
+    def add(
+        self, lifecycle: Lifecycle, path: tuple[Transition, ...], move: Move, signals: Iterable[Signal] = ()
+    ) -> None:
+        """A move, and what is to be on record before it: a job's last words are there when its end is."""
         # By identity: rows are the objects of their table, and hashing one costs more than all else here.
         key = tuple(map(id, path))
         change = self._changes.get(key)
         if change is None:
             change = self._changes[key] = Change(lifecycle, path, self._owner, [], self._owner)
         change.moves.append(move)
+        self._signals += signals
         if not self.pending:
             self._idle.clear()
         self.pending += 1
@@ -56,20 +61,24 @@ class Writer:
             await self._wake.wait()
             self._wake.clear()
             changes, self._changes = list(self._changes.values()), {}
+            signals, self._signals = self._signals, []
             if changes:
-                await self._write(changes)
+                await self._write(changes, signals)
                 self.pending -= sum(len(change.moves) for change in changes)
                 if self._wrote is not None:
                     self._wrote(changes)
             if not self.pending:
                 self._idle.set()
 
-    async def _write(self, changes: list[Change]) -> None:
+    async def _write(self, changes: list[Change], signals: list[Signal]) -> None:
         """Until it is written: a database that is away keeps its workers waiting, it does not cost them their work."""
         pause = RETRY_FIRST_S
         in_doubt = False
         while True:
             try:
+                if signals:
+                    await self._tell(signals)
+                    signals = []
                 applied = await self._store.apply(changes)
             except Exception as error:
                 if not passing(error):
@@ -91,7 +100,15 @@ class Writer:
             log.error("move_impossible", job_id=moves[0][1].job_id, error=str(error))
             return
         for change, move in moves:
-            await self._write([change._replace(moves=[move])])
+            await self._write([change._replace(moves=[move])], [])
+
+    async def _tell(self, signals: list[Signal]) -> None:
+        try:
+            await self._store.signal(signals)
+        except Exception as error:
+            if passing(error):
+                raise
+            log.error("signals_refused", signals=len(signals), error=str(error))  # words, not work
 
     def _count(self, changes: list[Change], applied: Applied, in_doubt: bool) -> None:
         self.written += len(applied.versions)

@@ -8,16 +8,40 @@ from operator import itemgetter
 from typing import Any
 
 from holdfast.kernel.move import Change, effect_of
+from holdfast.kernel.state import OVER, Canonical
+from holdfast.store.advancing import advance, ends, lock
 from holdfast.store.dialect import Dialect
+from holdfast.store.door import Door
 from holdfast.store.port import Applied, Refusal
 from holdfast.store.script import Many, Query, Script
+from holdfast.store.spreading import asked_to_stop, spreads
 
 OP_TTL_MS = 86_400_000
 
 
-def apply(dialect: Dialect, changes: Sequence[Change]) -> Script[Applied]:
+def ends_nodes(change: Change) -> bool:
+    """Whether a change ends jobs that others may wait for."""
+    return change.lifecycle.in_graphs and change.path[-1].target.rank >= OVER
+
+
+def apply(
+    dialect: Dialect, changes: Sequence[Change], door: Door, followed: list[Change] | None = None
+) -> Script[Applied]:
+    """`followed` gets what became of other jobs by it."""
     versions: dict[str, int] = {}
     refused: list[Refusal] = []
+    followed = [] if followed is None else followed
+    ending = [change for change in changes if ends_nodes(change)]
+    spreading = any(map(spreads, ending))
+    # Flows before jobs, all of them at once: a change that is alone locks them with its own statement. So do several
+    # that end nobody: each is in the order of its jobs, all together are not, and whoever stops a flow takes them all.
+    alone = len(changes) == 1 and not spreading
+    flows: dict[str, str] = {}
+    if not alone:
+        nodes = [move.job_id for change in changes if change.lifecycle.in_graphs for move in change.moves]
+        flows = yield from lock(dialect, nodes)
+    if spreading:
+        changes = yield from _heed(dialect, changes, door, flows, refused, followed)
     for asked in changes:
         # One order for all writers: two changes that share jobs cannot wait for each other.
         asked.moves.sort(key=itemgetter(0))
@@ -25,14 +49,37 @@ def apply(dialect: Dialect, changes: Sequence[Change]) -> Script[Applied]:
         change = (yield from _with_keys(dialect, asked, refused)) if effect.reopens and asked.moves else asked
         if not change.moves:
             continue
-        moved = yield from dialect.apply(change, effect)
+        moved = yield from dialect.apply(change, effect, flows if alone and ending else None)
         versions.update(moved)
         if len(moved) < len(change.moves):
             refused += yield from _why(dialect, change, moved)
+        if flows and ends_nodes(change) and (ended := ends(change, moved, flows)):
+            yield from advance(dialect, door, change.lifecycle, ended, followed)
         dead = [(*move.dead, move.job_id) for move in change.moves if move.dead and move.job_id in moved]
         if dead:
             yield Many("bury", dead)
     return Applied(versions, refused)
+
+
+def _heed(
+    dialect: Dialect,
+    changes: Sequence[Change],
+    door: Door,
+    flows: dict[str, str],
+    refused: list[Refusal],
+    followed: list[Change],
+) -> Script[list[Change]]:
+    """The changes without the nodes that were to spread and were asked to stop: these are cancelled."""
+    stopped: set[str] = set()
+    for change in (yield from asked_to_stop(dialect, changes)):
+        moved = yield from dialect.apply(change, effect_of(change.lifecycle, change.path))
+        if moved:
+            [move] = change.moves
+            stopped.add(move.job_id)
+            refused.append(Refusal(move.job_id, "cancelled", Canonical.CANCELLED.value, move.attempt))
+            followed.append(change)
+            yield from advance(dialect, door, change.lifecycle, ends(change, moved, flows), followed)
+    return [c._replace(moves=[move for move in c.moves if move.job_id not in stopped]) for c in changes]
 
 
 def _with_keys(dialect: Dialect, change: Change, refused: list[Refusal]) -> Script[Change]:

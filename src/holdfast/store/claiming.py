@@ -8,11 +8,20 @@ handed back) is found because floors are dropped regularly, and at once when the
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.kernel.job import Job
 from holdfast.store.dialect import START, Floor, Lane
+from holdfast.store.script import Query, Script
+
+FIRST_GATE, LAST_GATE = "\x01", "\U0010ffff"
+"""All gates lie between these; a lane whose gate is the last stands for all the gates that it has."""
+
+LAST_TURN = 2**31 - 1
+MOST_PARTS = 8
+"""So often one claim may come back to nodes of flows between lanes of other kinds; what is left waits for a look."""
 
 LOOK_EVERY_S = 1.0
 LOOK_SHARE = 0.05
@@ -25,6 +34,8 @@ class Lanes:
 
     lanes: list[Lane] = field(default_factory=list)
     floors: dict[Lane, Floor] = field(default_factory=dict)
+    gates: dict[Lane, str] = field(default_factory=dict)
+    """The gate of each lane that was served last: the next claim starts behind it."""
     _next_look: float = 0.0
     _turn: int = 0
 
@@ -50,10 +61,10 @@ class Lanes:
         if isinstance(queues, Mapping):
             # u ** (1 / weight), the largest first, is a draw without replacement in proportion to the weights.
             draw = {queue: random.random() ** (1 / weight) for queue, weight in queues.items()}  # noqa: S311 - shares turns
-            return sorted(wanted, key=lambda lane: (-lane.priority, -draw[lane.queue]))
+            return sorted(wanted, key=lambda lane: (lane.turn, -draw[lane.queue]))
         self._turn += 1
         turn = self._turn % len(wanted) if wanted else 0
-        return sorted(wanted[turn:] + wanted[:turn], key=lambda lane: -lane.priority)
+        return sorted(wanted[turn:] + wanted[:turn], key=lambda lane: lane.turn)
 
     def floor(self, lane: Lane) -> Floor:
         return self.floors.get(lane, START)
@@ -62,3 +73,35 @@ class Lanes:
         """These were taken, longest due first."""
         if jobs:
             self.floors[lane] = Floor(jobs[-1].due_at_ms, jobs[-1].id)
+
+
+def lanes() -> Script[list[Lane]]:
+    """Every lane that has a job to claim; one that has gates once for all of them."""
+    found: list[Lane] = []
+    at = Lane("", "", "", -(2**31))
+    while rows := (yield Query("next_lane", at._asdict())):
+        at = Lane(*rows[0])
+        if at.gate:
+            at = at._replace(gate=LAST_GATE)
+        found.append(at)
+    return found
+
+
+def together(found: Collection[Lane], graphs: Collection[str]) -> list[Lane]:
+    """Lanes by turn; those of the lifecycles of flows, which have a turn for each depth and new ones all the time, as
+    few as there can be: one takes all turns up to where a lane of another kind comes first.
+    """
+    made: list[Lane] = []
+    parts: Counter[tuple[str, str, str]] = Counter()
+    is_graph = {lane for lane in found if lane.lifecycle in graphs and not lane.gate}
+    for lane in sorted(found, key=lambda lane: (lane.turn, lane not in is_graph)):
+        if lane in is_graph:
+            kind = lane[:3]
+            # Beside equals, which take turns, a lane has its own turn alone.
+            goes_on = made and made[-1] in is_graph and made[-1][:3] == kind
+            if parts[kind] == MOST_PARTS or (goes_on and (len(made) == 1 or made[-2].turn < made[-1].turn)):
+                continue
+            parts[kind] += 1
+        made.append(lane)
+    ends = [*(lane.turn for lane in made[1:]), LAST_TURN]
+    return [lane._replace(up_to=end) if lane in is_graph else lane for lane, end in zip(made, ends, strict=False)]

@@ -10,8 +10,9 @@ from holdfast.kernel.job import Spec
 from holdfast.observe import transitions
 from holdfast.store.dialect import Dialect
 from holdfast.store.door import Door, plain
+from holdfast.store.listing import LAST_ID
 from holdfast.store.port import Submitted
-from holdfast.store.reading import LAST_ID, is_id
+from holdfast.store.reading import is_id
 from holdfast.store.script import Many, Query, Script
 from holdfast.store.submitting import submit
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 REPLAYED = "replayed:"
 DISCARDED = "discarded: "
 FAR_MS = 2**62
+COUNTED = 10_000
+ALL = 2**31 - 1
+"""As many letters as there are."""
 
 
 class Letter(NamedTuple):
@@ -53,13 +57,14 @@ class Letter(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Open letters that failed alike, and the newest of them."""
+    """Open letters that failed alike, and the newest of them. One that is not exact may have more, and older ones."""
 
     fingerprint: str
     letters: int
     first_at_ms: int
     last_at_ms: int
     example: Letter
+    is_exact: bool = True
 
 
 class Wanted(NamedTuple):
@@ -89,15 +94,14 @@ class DeadLetters:
     async def _rows(self, name: str, **params: Any) -> list[Any]:
         return await self._driver.read(_one(Query(name, params)))
 
-    async def page(self, wanted: Wanted, *, limit: int = 50, cursor: str | None = None) -> Letters:
-        """One keyset page. A cursor that was not given out by `page` is a StoreError."""
-        before_ms, before_id = (FAR_MS, LAST_ID) if cursor is None else _place(cursor)
-        asked = wanted._asdict() | {"before_ms": before_ms, "before_id": before_id, "limit": limit + 1}
-        asked["resolved"] = None if wanted.resolved is None else int(wanted.resolved)
-        letters = [Letter._make(row) for row in await self._rows("dead_page", **asked)]
-        shown = letters[:limit]
-        more = f"{shown[-1].at_ms}.{shown[-1].job_id}" if len(letters) > limit else None
-        return Letters(shown, more)
+    async def page(self, wanted: Wanted, *, limit: int = 50, cursor: str | None = None, steps: int = ALL) -> Letters:
+        """One keyset page. A cursor that was not given out by `page` is a StoreError.
+
+        No more than `steps` letters are looked at: a page may be short, even empty, and lead on.
+        """
+        return await self._driver.read(
+            _page(wanted, limit, (FAR_MS, LAST_ID) if cursor is None else _place(cursor), steps)
+        )
 
     async def of(self, job_ids: Sequence[str]) -> list[Letter]:
         """The letters of these jobs, resolved or not, in no particular order."""
@@ -105,11 +109,12 @@ class DeadLetters:
         return [Letter._make(row) for row in await self._rows("dead_of", ids=ids)]
 
     async def groups(self, *, limit: int = 50) -> list[Group]:
-        """Open letters by fingerprint, the largest group first."""
-        rows = await self._rows("dead_groups", limit=limit)
+        """Open letters by fingerprint, the largest group first. No more than the newest 10,000 letters are counted."""
+        rows = await self._rows("dead_groups", limit=limit, reach=COUNTED)
+        uncounted = await self._rows("dead_floor", before_ms=FAR_MS, before_id=LAST_ID, reach=COUNTED + 1)
         examples = {letter.job_id: letter for letter in await self.of([row[4] for row in rows])}
         return [
-            Group(fingerprint, letters, first_ms, last_ms, examples[job_id])
+            Group(fingerprint, letters, first_ms, last_ms, examples[job_id], not uncounted)
             for fingerprint, letters, first_ms, last_ms, job_id in rows
             if job_id in examples
         ]
@@ -137,6 +142,18 @@ class DeadLetters:
         return await self._driver.write(_discard(self._driver.dialect, ids, reason))
 
 
+def _page(wanted: Wanted, limit: int, before: tuple[int, str], steps: int) -> Script[Letters]:
+    behind = {"before_ms": before[0], "before_id": before[1], "reach": steps}
+    resolved = None if wanted.resolved is None else int(wanted.resolved)
+    rows = yield Query("dead_page", wanted._asdict() | behind | {"limit": limit + 1, "resolved": resolved})
+    letters = [Letter._make(row) for row in rows]
+    if len(letters) > limit:
+        last = letters[limit - 1]
+        return Letters(letters[:limit], f"{last.at_ms}.{last.job_id}")
+    floor = (yield Query("dead_floor", behind)) if steps < ALL else []
+    return Letters(letters, f"{floor[0][0]}.{floor[0][1]}" if floor else None)
+
+
 def _replay(dialect: Dialect, door: Door, specs: Mapping[str, Spec]) -> Script[dict[str, Submitted]]:
     answers: dict[str, Submitted] = {}
     fresh: list[str] = []
@@ -161,10 +178,16 @@ def _discard(dialect: Dialect, job_ids: Sequence[str], reason: str) -> Script[li
     return still
 
 
-def _place(cursor: str) -> tuple[int, str]:
+def is_place(cursor: str) -> bool:
+    """Whether a cursor looks like one that `page` gives out."""
     at, _, job_id = cursor.partition(".")
-    if not at.isdecimal() or len(at) > 18 or not is_id(job_id):
+    return at.isdecimal() and len(at) <= 18 and is_id(job_id)
+
+
+def _place(cursor: str) -> tuple[int, str]:
+    if not is_place(cursor):
         raise StoreError(f"cursor {cursor!r} was not given out by a list", field="cursor", remedy="start without one")
+    at, _, job_id = cursor.partition(".")
     return int(at), job_id
 
 

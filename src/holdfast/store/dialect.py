@@ -35,6 +35,8 @@ class NewJob(NamedTuple):
     parent_id: str | None
     tags: str | None
     options: str | None
+    turn: int
+    gate: str
     payload: str | None
     event_type: str
     actor: str
@@ -45,12 +47,15 @@ class NewJob(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """Jobs that are claimed alike: one queue, lifecycle, state and priority."""
+    """Jobs that are claimed alike: one queue, lifecycle, state and turn, and one gate if they have any."""
 
     queue: str
     lifecycle: str
     state: str
-    priority: int
+    turn: int
+    gate: str = ""
+    up_to: int | None = None
+    """Of nodes of flows, which have a turn for each depth: all turns from the first to this one are one lane."""
 
 
 class Floor(NamedTuple):
@@ -61,6 +66,77 @@ class Floor(NamedTuple):
 
 
 START = Floor(-(1 << 62), "00000000-0000-0000-0000-000000000000")
+
+
+class Ended(NamedTuple):
+    """A node's end, for those that wait for it: what becomes of the edges, but for the ones to nodes in `cut`.
+
+    `more` is how many edges there are in place of this one, beside it: a node that ran over a list stands for many.
+    """
+
+    job_id: str
+    edge: str
+    cut: tuple[str, ...] = ()
+    more: int = 0
+
+
+class Waiting(NamedTuple):
+    """A node that waits for one that has ended, as it stands now."""
+
+    job_id: str
+    flow_id: str
+    join_kind: str
+    need: int
+    parents: int
+    taken: int
+    dead: int
+    broken: int
+    state: str
+    attempt: int
+    delay_ms: int
+
+
+class NodeColumns(NamedTuple):
+    """A node to put on record: the order is the order of the statement's columns."""
+
+    job_id: str
+    flow_id: str
+    name: str
+    item: int | None
+    join_kind: str
+    need: int
+    parents: int
+    taken: int = 0
+    dead: int = 0
+    broken: int = 0
+
+
+class FlowCount(NamedTuple):
+    """What to add to a flow's counts: new nodes, nodes that have ended, and how."""
+
+    flow_id: str
+    more: int
+    ended: int
+    failed: int
+    cancelled: int
+
+
+class FlowRow(NamedTuple):
+    """A flow's counts."""
+
+    id: str
+    on_failure: str
+    nodes: int
+    open: int
+    failed: int
+    cancelled: int
+
+
+class Tallied(NamedTuple):
+    """Those that wait for nodes that have ended, and the flows of these."""
+
+    waiting: list[Waiting]
+    flows: list[FlowRow]
 
 
 def of_effect(effect: Effect) -> dict[str, Any]:
@@ -109,7 +185,9 @@ class Dialect(Protocol):
 
     def claim(
         self, lane: Lane, floor: Floor, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
-    ) -> Script[list[Job]]: ...
+    ) -> Script[list[Job]]:
+        """From behind the floor of a lane; of one with several turns, from its head."""
+        ...
 
     def take_over(
         self,
@@ -122,10 +200,25 @@ class Dialect(Protocol):
         owner: str,
     ) -> Script[list[Job]]: ...
 
-    def apply(self, change: Change, effect: Effect) -> Script[dict[str, int]]:
-        """Job id → new version, of the moves that took effect."""
+    def apply(self, change: Change, effect: Effect, flows: dict[str, str] | None = None) -> Script[dict[str, int]]:
+        """Job id → new version, of the moves that took effect.
+
+        With `flows`, the flows of the jobs are locked before anything else; it gets job id → flow id of those moved.
+        """
         ...
 
     def renew(self, owner: str, leases: Sequence[Lease], beat: bool, ttl_ms: int) -> Script[set[str]]:
         """The ids of the leases that were extended."""
+        ...
+
+    def add_nodes(self, nodes: Sequence[NodeColumns], edges: Sequence[tuple[str, str]]) -> Script[None]:
+        """Put nodes on record, and the edges (parent, child) into them."""
+        ...
+
+    def tally(self, ended: Sequence[Ended], counts: Sequence[FlowCount]) -> Script[Tallied]:
+        """Count ends for the nodes that wait for them, and for their flows; how all these stand then."""
+        ...
+
+    def promote(self, now_ms: int, limit: int) -> Script[int]:
+        """How many jobs became more urgent because a deadline has passed."""
         ...

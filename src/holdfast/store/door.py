@@ -5,12 +5,14 @@ Jobs of one task are submitted alike but for their id and payload. What they sha
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from holdfast.kernel.errors import NotAllowedError, NotFoundError, PayloadError
 from holdfast.kernel.job import Spec, bind, bound_columns
 from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.limit import gate_of
 from holdfast.kernel.payload import digest
 from holdfast.kernel.policy import Duplicates
 from holdfast.store.dialect import NewJob
@@ -71,20 +73,26 @@ def _share(spec: Spec, tables: Tables) -> _Shared:
         allowed = tuple(f"submit as {state}" for state in table.initial)
         raise NotAllowedError(table.name, "nothing", f"submit as {spec.state}", allowed)
     for name in NUMBERS:
-        if getattr(spec, name) not in INT32:
+        number = getattr(spec, name)
+        if type(number) is not int or number not in INT32:  # the type first: a range is searched for what is no int
             raise PayloadError(field=name, problem="is out of range", remedy="use a whole number of 32 bits")
     if spec.parent_id is not None and not is_id(spec.parent_id):
         raise _no_id("parent_id")
     for name in TEXTS:
         if (text := getattr(spec, name)) is not None:
+            if not isinstance(text, str):
+                raise PayloadError(field=name, problem=f"is no text: {text!r}", remedy="use a str")
             plain(name, text)
-    expire_after = table.policies.stale_after_ms or spec.expire_after_ms
+    expire_after = spec.expire_after_ms or table.policies.stale_after_ms
     allow = spec.duplicates == Duplicates.ALLOW
     scope = None if spec.key is None or allow else spec.key_scope or spec.task
+    said = json.loads(spec.options) if spec.options else {}
+    gate = gate_of(said)
     before = (
         *(spec.lifecycle, spec.task, spec.queue, spec.priority, spec.state, spec.state in table.claimable),
         *(spec.max_tries, spec.lease_ms, spec.delay_ms, spec.due_at_ms, expire_after, spec.keep_until_ms),
         *(scope, spec.key, spec.correlation_id, spec.trace_id, spec.parent_id, spec.tags, spec.options),
+        *(min(-said.get("urgency", spec.priority), INT32[-1]), gate.name if gate else ""),
     )
     after = (table.submit_event, spec.actor, spec.reason, spec.cause, _said(spec))
     return _Shared(before, after, bound_columns(spec._replace(key_scope=scope), expire_after))

@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.kernel.job import Job
+from holdfast.kernel.limit import Gate, gate_of
+from holdfast.store.claiming import FIRST_GATE, LAST_GATE, lanes
 from holdfast.store.dialect import Lane
 from holdfast.store.door import plain
 from holdfast.store.script import Query, Script
@@ -44,6 +46,23 @@ class Depth(NamedTuple):
     due: int = 0
     leased: int = 0
     oldest_due_ms: int | None = None
+
+
+class GateRow(NamedTuple):
+    """A gate as it stands: what it lets through, what runs behind it, and when the next start is due."""
+
+    gate: Gate
+    held: int
+    next_us: int
+
+    def shut(self, now_ms: int) -> str | None:
+        """Why it lets nothing through now; None when it does."""
+        if self.gate.room(self.held, now_ms * 1_000, self.next_us) != 0:
+            return None
+        if self.gate.running is not None and self.held >= self.gate.running:
+            return f"{self.held} of {self.gate.running} running"
+        wait_us = self.gate.opens_us(now_ms * 1_000, self.next_us) - now_ms * 1_000
+        return f"the next may start in {wait_us / 1_000_000:.1f} s"
 
 
 class Operating:
@@ -107,12 +126,21 @@ class Operating:
             "ahead",
             now_ms=await self._store.now_ms(),
             queue=job.queue,
-            priority=job.priority,
-            due_at_ms=job.due_at_ms,
             id=job.id,
             cap=CAP,
         )
         return int(count)
+
+    async def gate(self, job: Job) -> GateRow | None:
+        """The gate that a job goes through, as it stands; None for one without a limit."""
+        gate = gate_of(json.loads(job.options)) if job.options else None
+        if gate is None:
+            return None
+        names = self._store.dialect.array([gate.name])
+        known = await self._rows("gates", names=names)
+        held = dict(await self._rows("gates_held", names=names))
+        next_us = known[0][4] if known else 0
+        return GateRow(Gate(*known[0][:4]) if known else gate, held.get(gate.name, 0), next_us)
 
     async def claimed_at_ms(self, queue: str, since_ms: int) -> int | None:
         """When a job of this queue was last started; None when none of the latest starts was of this queue."""
@@ -122,11 +150,13 @@ class Operating:
 
 def _lanes(now_ms: int) -> Script[list[tuple[Lane, int, int, int]]]:
     found = []
-    at = Lane("", "", "", -(2**31))
-    while rows := (yield Query("next_lane", at._asdict())):
-        at = Lane(*rows[0])
-        [(queued, due, oldest_ms)] = yield Query("lane_depth", {**at._asdict(), "now_ms": now_ms, "cap": CAP})
-        found.append((at, queued, due, oldest_ms))
+    for lane in (yield from lanes()):
+        # A lane that has gates stands for all of them; the oldest is looked for among as many heads as the cap says.
+        gates = {"gate": FIRST_GATE, "last_gate": LAST_GATE, "heads": CAP}
+        params = {**lane._asdict(), **(gates if lane.gate else {"last_gate": "", "heads": 1})}
+        params |= {"now_ms": now_ms, "cap": CAP}
+        [(queued, due, oldest_ms)] = yield Query("lane_depth", params)
+        found.append((lane, queued, due, oldest_ms))
     return found
 
 

@@ -28,7 +28,7 @@ class Refusal(NamedTuple):
 
     `why` is one of: missing (no such job), stale (the attempt is over), state (the job is not where the path
     begins), owner (another owner has it), lease (the owner's lease has run out), key (it would come back to life,
-    and another job has its key).
+    and another job has its key), cancelled (it was to run over a list, and had been asked to stop).
     """
 
     job_id: str
@@ -152,6 +152,10 @@ class Store(Protocol):
 
     async def expired(self, limit: int) -> list[Job]:
         """Jobs past their expiry, in a state that can expire, oldest first."""
+        ...
+
+    async def promote(self, now_ms: int, limit: int) -> int:
+        """Make jobs more urgent whose deadlines have passed, up to `limit` of these; how many jobs that were."""
         ...
 
     async def request_cancel(self, leases: Sequence[Lease], mode: str) -> list[str]:

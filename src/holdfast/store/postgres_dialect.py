@@ -8,12 +8,23 @@ from typing import Any
 from holdfast.kernel.job import Job, text_digest
 from holdfast.kernel.lifecycle import Transition
 from holdfast.kernel.move import Change, Effect
-from holdfast.store.dialect import Floor, Lane, NewJob, of_effect
+from holdfast.store.dialect import (
+    Ended,
+    Floor,
+    FlowCount,
+    FlowRow,
+    Lane,
+    NewJob,
+    NodeColumns,
+    Tallied,
+    Waiting,
+    of_effect,
+)
 from holdfast.store.port import Lease, Signal
 from holdfast.store.script import Query, Script
 
 ALIKE = {"lifecycle", "task", "queue", "priority", "state", "ready", "max_tries", "lease_ms", "delay_ms"}
-ALIKE |= {"event_type", "actor"}
+ALIKE |= {"turn", "gate", "event_type", "actor"}
 """Columns of new jobs that are never null and mostly equal: the statement repeats their first value."""
 
 
@@ -46,13 +57,17 @@ class PostgresDialect:
         return list(values)
 
     def leases(self, leases: Sequence[Lease]) -> dict[str, Any]:
-        ids, attempts = zip(*leases, strict=True)
+        # In the order in which all writers take jobs: two of them cannot wait for each other.
+        ids, attempts = zip(*sorted(leases), strict=True)
         return {"job_id": ids, "attempt": attempts}
 
     def signal_row(self, signal: Signal, ttl_ms: int) -> tuple[Any, ...]:
         return (*signal, ttl_ms, self.now())
 
     def create(self, jobs: Sequence[NewJob]) -> Script[None]:
+        if len(jobs) == 1:
+            yield Query("submit_one", {"now_ms": self.now(), **jobs[0]._asdict()})
+            return
         columns = [
             _column(values, name in ALIKE) for name, values in zip(NewJob._fields, zip(*jobs, strict=True), strict=True)
         ]
@@ -79,13 +94,14 @@ class PostgresDialect:
         self, lane: Lane, floor: Floor, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
     ) -> Script[list[Job]]:
         rows = yield Query(
-            "claim",
+            "claim" if lane.up_to is None else "claim_turns",
             {
                 "now_ms": self.now(),
                 "queue": lane.queue,
                 "lifecycle": lane.lifecycle,
                 "source": lane.state,
-                "priority": lane.priority,
+                "turn": lane.turn if lane.up_to is None else lane.up_to,
+                "gate": lane.gate,
                 "floor_due_ms": floor.due_at_ms,
                 "floor_id": floor.id,
                 "limit": limit,
@@ -130,8 +146,8 @@ class PostgresDialect:
         )
         return [Job._make(row) for row in rows]
 
-    def apply(self, change: Change, effect: Effect) -> Script[dict[str, int]]:
-        ids, attempts, delays, reasons, causes, payloads, said, _ = zip(*change.moves, strict=True)
+    def apply(self, change: Change, effect: Effect, flows: dict[str, str] | None = None) -> Script[dict[str, int]]:
+        ids, attempts, delays, reasons, causes, payloads, said, _, _ = zip(*change.moves, strict=True)
         outcomes = _column(said)
         later = [sum(row.opens_attempt for row in change.path[i + 1 :]) for i in range(effect.steps)]
         rows = yield Query(
@@ -151,12 +167,46 @@ class PostgresDialect:
                 "outcome": outcomes,
                 "digest": outcomes and [text_digest(outcome) for outcome in outcomes],
                 "opens_later": later,
+                "in_flows": flows is not None,
                 **_path(change.path),
             },
         )
-        return dict(rows)
+        if flows is not None:
+            flows.update((job_id, flow_id) for job_id, _, flow_id in rows if flow_id is not None)
+        return {job_id: version for job_id, version, _ in rows}
 
     def renew(self, owner: str, leases: Sequence[Lease], beat: bool, ttl_ms: int) -> Script[set[str]]:
         params = {"now_ms": self.now(), "owner": owner, "beat": beat, "ttl_ms": ttl_ms}
         rows = yield Query("renew", params | self.leases(leases))
         return {row[0] for row in rows}
+
+    def add_nodes(self, nodes: Sequence[NodeColumns], edges: Sequence[tuple[str, str]]) -> Script[None]:
+        columns = map(_column, zip(*nodes, strict=True))
+        yield Query("add_nodes", dict(zip(NodeColumns._fields, columns, strict=True)))
+        if edges:
+            parents, children = zip(*edges, strict=True)
+            yield Query("add_edges", {"parent_id": parents, "child_id": children})
+
+    def tally(self, ended: Sequence[Ended], counts: Sequence[FlowCount]) -> Script[Tallied]:
+        flow, more, over, failed, cancelled = zip(*counts, strict=True)
+        rows = yield Query(
+            "tally",
+            {
+                "now_ms": self.now(),
+                "parent": [end.job_id for end in ended],
+                "edge": [end.edge for end in ended],
+                "more": [end.more for end in ended],
+                "cut_parent": [end.job_id for end in ended for _ in end.cut],
+                "cut_name": [name for end in ended for name in end.cut],
+                "flow": flow,
+                "flow_more": more,
+                "flow_ended": over,
+                "flow_failed": failed,
+                "flow_cancelled": cancelled,
+            },
+        )
+        waiting = [Waiting(*row) for row in rows if row[0] is not None]
+        return Tallied(waiting, [FlowRow(*row[1:7]) for row in rows if row[0] is None])
+
+    def promote(self, now_ms: int, limit: int) -> Script[int]:
+        return len((yield Query("promote", {"now_ms": now_ms, "limit": limit})))

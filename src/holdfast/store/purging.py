@@ -12,11 +12,15 @@ from holdfast.kernel.state import TERMINAL, Canonical
 from holdfast.store.dialect import Dialect
 from holdfast.store.purge_record import JOBS, PAYLOADS, pack_ranges, purge_digest
 from holdfast.store.reads import PurgeRow
-from holdfast.store.script import Many, Query, Script
+from holdfast.store.script import Many, Query, Row, Script
 
 Tables = Mapping[str, Lifecycle]
 BELONGINGS = tuple(
-    f"drop_{things}" for things in ("signals", "steps", "checkpoints", "artifacts", "dead", "keys", "events", "jobs")
+    f"drop_{things}"
+    for things in (
+        *("signals", "steps", "checkpoints", "artifacts", "dead", "keys"),
+        *("deadlines", "edges", "nodes", "flows", "events", "jobs"),
+    )
 )
 
 
@@ -27,9 +31,9 @@ def is_over(table: Lifecycle | None, state: str) -> bool:
 
 
 def prune(dialect: Dialect, tables: Tables, job_ids: Sequence[str], now_ms: int) -> Script[PurgeRow | None]:
-    """Remove those of these jobs that are over and sealed to their last event."""
+    """Remove those of these jobs that are over and sealed to their last event, but for nodes of flows under way."""
     number, digest = yield from _begin()
-    jobs = yield Query("purge_jobs", {"ids": dialect.array(job_ids)})
+    jobs = yield from _unneeded(dialect, job_ids)
     over = [row[0] for row in jobs if is_over(tables.get(row[1]), row[2])]
     [(sealed_pos,)] = yield Query("sealed_pos")
     positions: dict[str, list[int]] = defaultdict(list)
@@ -44,9 +48,9 @@ def prune(dialect: Dialect, tables: Tables, job_ids: Sequence[str], now_ms: int)
 
 
 def purge_payloads(dialect: Dialect, job_ids: Sequence[str], now_ms: int) -> Script[PurgeRow | None]:
-    """Remove the bodies of those of these jobs that are finished; their digests take their place."""
+    """Remove the bodies of those of these jobs that are finished and that no flow needs; digests take their place."""
     number, digest = yield from _begin()
-    jobs = {row[0]: row for row in (yield Query("purge_jobs", {"ids": dialect.array(job_ids)}))}
+    jobs = {row[0]: row for row in (yield from _unneeded(dialect, job_ids))}
     events = yield Query("purge_events", {"ids": dialect.array(list(jobs))})
     bodies = {job_id for job_id, row in jobs.items() if row[3] is not None or row[5] is not None}
     bodies |= {job_id for _, job_id, _, payload in events if payload is not None}
@@ -80,6 +84,15 @@ def drop_expired(now_ms: int, limit: int) -> Script[tuple[int, int]]:
     signals = yield Query("drop_expired_signals", params)
     ops = yield Query("drop_expired_ops", params)
     return len(signals), len(ops)
+
+
+def _unneeded(dialect: Dialect, job_ids: Sequence[str]) -> Script[list[Row]]:
+    """Finished jobs, locked, but for those whose results a flow that is under way may still ask for."""
+    ids = {"ids": dialect.array(job_ids)}
+    yield Query("lock_their_flows", ids)
+    jobs = yield Query("purge_jobs", ids)
+    needed = {row[0] for row in (yield Query("needed_nodes", ids))}
+    return [row for row in jobs if row[0] not in needed]
 
 
 def _begin() -> Script[tuple[int, bytes]]:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kernel.errors import StoreError
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
+from holdfast.kernel.joins import FlowStands, JoinEdge, JoinNode, Joins
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import LEASED, Canonical
+from holdfast.store.listing import FIRST_ID, LAST_ID, page, walk
 from holdfast.store.reads import Attempt, Dead, Filter, Kept, Page, PurgeRow, SealRow, SignalRow
 from holdfast.store.script import Query, Script
 
 if TYPE_CHECKING:
     from holdfast.store.driver import Driver
 
-LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
-FIRST_ID = "00000000-0000-0000-0000-000000000000"
+STEPS = 20_000
+"""As many jobs as this are passed over in one read, which takes some tens of milliseconds."""
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -43,12 +45,16 @@ class SqlReads:
 
     async def counts(self, *, cap: int = 10_000) -> dict[tuple[str, str], int]:
         found = {}
-        for table in self._tables.values():
-            for state in table.states:
-                name = state.canonical.value
-                [(count,)] = await self._rows("counts", lifecycle=table.name, state=name, cap=cap)
-                if count:
-                    found[table.name, name] = count
+        for state in map(str, Canonical):
+            ends = {"before": LAST_ID, "low": FIRST_ID, "cap": cap}
+            for lifecycle, count in await self._rows("counts@state", state=state, **ends):
+                found[lifecycle, state] = count
+        return found
+
+    async def events_since(self, types: Collection[str], since_ms: int, *, cap: int = 10_000) -> dict[str, int]:
+        found = {}
+        for type in dict.fromkeys(types):
+            [(found[type],)] = await self._rows("events_since", type=type, since_ms=since_ms, cap=cap)
         return found
 
     async def events(self, job_id: str) -> list[Event]:
@@ -70,6 +76,15 @@ class SqlReads:
     async def signals(self, job_id: str) -> list[SignalRow]:
         rows = await self._rows("signals", job_id=job_id) if is_id(job_id) else []
         return [SignalRow._make(row) for row in rows]
+
+    async def signals_of_type(self, job_id: str, type: str, *, after: int = 0, limit: int = 1000) -> list[SignalRow]:
+        given = {"job_id": job_id, "type": type, "after": after, "limit": limit}
+        rows = await self._rows("signals_of_type", **given) if is_id(job_id) else []
+        return [SignalRow._make(row) for row in rows]
+
+    async def last_signals(self, job_ids: list[str], type: str) -> list[SignalRow]:
+        ids = self._driver.dialect.array([job_id for job_id in job_ids if is_id(job_id)])
+        return [SignalRow._make(row) for row in await self._rows("last_signals", ids=ids, type=type)]
 
     async def dead(self, *, limit: int = 50) -> list[Dead]:
         return [Dead._make(row) for row in await self._rows("dead", limit=limit)]
@@ -137,27 +152,46 @@ class SqlReads:
     async def dead_mismatches(self) -> list[tuple[str, str]]:
         return [tuple(row) for row in await self._rows("dead_mismatches")]
 
+    async def flow_sizes(self, after: str, limit: int) -> list[tuple[str, int]]:
+        return [tuple(row) for row in await self._rows("flow_page", after=after or FIRST_ID, limit=limit)]
+
+    async def joins(self, first: str, last: str) -> Joins:
+        flows = await self._rows("join_flows", first=first, last=last)
+        nodes = await self._rows("join_nodes", first=first, last=last)
+        edges = await self._rows("join_edges", first=first, last=last)
+        return Joins(
+            [FlowStands._make(row) for row in flows],
+            [JoinNode._make(row) for row in nodes],
+            [JoinEdge._make(row) for row in edges],
+        )
+
     async def totals(self) -> tuple[int, int]:
         [(jobs, first_events)] = await self._rows("totals")
         return jobs, first_events
 
+    async def task_names(self, *, limit: int = 500) -> list[str]:
+        return [row[0] for row in await self._rows("task_names", limit=limit)]
+
+    async def key_scopes(self, *, limit: int = 500) -> list[str]:
+        return [row[0] for row in await self._rows("key_scopes", limit=limit)]
+
     # Last of the class: its name hides the type's from annotations that follow.
-    async def list(self, where: Filter, *, limit: int = 50, cursor: str | None = None) -> Page:
+    async def list(
+        self, where: Filter, *, limit: int = 50, cursor: str | None = None, steps: int | None = None
+    ) -> Page:
         if cursor is not None and not is_id(cursor):
             raise StoreError(
                 f"cursor {cursor!r} was not given out by a list", field="cursor", remedy="start without one"
             )
-        params = {name: value for name, value in where._asdict().items() if value is not None}
-        params.pop("states", None)
-        params |= {"before": cursor or LAST_ID, "limit": limit + 1}
-        # One walk of the index per state, newest first, merged: a list of several states costs no sort of them all.
-        rows: list[Any] = []
-        for state in (None,) if where.states is None else dict.fromkeys(where.states):
-            chosen = params if state is None else params | {"state": state}
-            shape = "+".join(["list", *sorted(chosen.keys() - {"before", "limit"})])
-            rows += await self._rows(shape, **chosen)
-        jobs = sorted(map(Job._make, rows), key=lambda job: job.id, reverse=True)
-        return Page(jobs[:limit], jobs[limit - 1].id if len(jobs) > limit else None)
+        if where.parent_id is not None and not is_id(where.parent_id):
+            return Page([], None)
+        before = cursor or LAST_ID
+        found = page(await self._driver.read(walk(where, limit, before, steps or STEPS)), limit)
+        while steps is None and len(found.items) < limit and found.next_cursor is not None:
+            # A read of its own, so that others have their turn.
+            more = await self._driver.read(walk(where, limit - len(found.items), found.next_cursor, STEPS))
+            found = Page([*found.items, *(on := page(more, limit - len(found.items))).items], on.next_cursor)
+        return found
 
 
 def is_id(text: str) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import NamedTuple, Protocol
 
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
+from holdfast.kernel.joins import Joins
 from holdfast.kernel.lifecycle import Lifecycle
 
 
@@ -19,6 +20,10 @@ class Filter(NamedTuple):
     lifecycle: str | None = None
     correlation_id: str | None = None
     parent_id: str | None = None
+    key_scope: str | None = None
+    key: str | None = None
+    """With `key_scope`: a key means nothing without."""
+    id_prefix: str | None = None
 
 
 class Page(NamedTuple):
@@ -118,7 +123,11 @@ class Reads(Protocol):
         ...
 
     async def counts(self, *, cap: int = 10_000) -> dict[tuple[str, str], int]:
-        """Jobs per (lifecycle, state), counted up to `cap` each."""
+        """Jobs per (lifecycle, state) among the newest `cap` of each state: all of them where a state has fewer."""
+        ...
+
+    async def events_since(self, types: Collection[str], since_ms: int, *, cap: int = 10_000) -> dict[str, int]:
+        """How many events of each of these types there were since a time, counted up to `cap` each."""
         ...
 
     async def events(self, job_id: str) -> list[Event]:
@@ -132,6 +141,14 @@ class Reads(Protocol):
     async def attempts(self, job_id: str) -> list[Attempt]: ...
 
     async def signals(self, job_id: str) -> list[SignalRow]: ...
+
+    async def signals_of_type(self, job_id: str, type: str, *, after: int = 0, limit: int = 1000) -> list[SignalRow]:
+        """A job's signals of one type behind the signal `after`, oldest first."""
+        ...
+
+    async def last_signals(self, job_ids: list[str], type: str) -> list[SignalRow]:
+        """The last signal of one type of each of these jobs that has one."""
+        ...
 
     async def dead(self, *, limit: int = 50) -> list[Dead]: ...
 
@@ -193,11 +210,33 @@ class Reads(Protocol):
         """(job id, what is wrong) where dead_lettered jobs and dead letters do not match."""
         ...
 
+    async def flow_sizes(self, after: str, limit: int) -> list[tuple[str, int]]:
+        """The next flows by id, each with the number of its nodes."""
+        ...
+
+    async def joins(self, first: str, last: str) -> Joins:
+        """The flows from one id to another, both included: their counts first, then their nodes, then the edges."""
+        ...
+
     async def totals(self) -> tuple[int, int]:
         """How many jobs and how many first events there are."""
         ...
 
+    async def task_names(self, *, limit: int = 500) -> list[str]:
+        """The names of tasks that have jobs, in order."""
+        ...
+
+    async def key_scopes(self, *, limit: int = 500) -> list[str]:
+        """The scopes in which jobs have keys, in order."""
+        ...
+
     # Last of the class: its name hides the type's from annotations that follow.
-    async def list(self, where: Filter, *, limit: int = 50, cursor: str | None = None) -> Page:
-        """One keyset page, newest first. A cursor that was not given out by `list` is a StoreError."""
+    async def list(
+        self, where: Filter, *, limit: int = 50, cursor: str | None = None, steps: int | None = None
+    ) -> Page:
+        """One keyset page, newest first. A cursor that was not given out by `list` is a StoreError.
+
+        With `steps`, a page passes over about that many jobs at most that do not match, where no index serves all of
+        the filter: it may then hold fewer than `limit`, even none, and its cursor leads on.
+        """
         ...

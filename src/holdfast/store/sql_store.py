@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from holdfast.kernel.job import Job, Spec
-from holdfast.kernel.lifecycle import Command, Lifecycle, Transition
-from holdfast.kernel.lifecycles import BUILT_IN
+from holdfast.kernel.lifecycle import Command, Lifecycle
+from holdfast.kernel.lifecycles import KNOWN
 from holdfast.kernel.move import Change, effect_of
 from holdfast.kernel.policy import Lost
 from holdfast.kernel.state import OVER
-from holdfast.observe import transitions
-from holdfast.store.applying import apply, once, pack_applied, unpack_applied
-from holdfast.store.claiming import Lanes
-from holdfast.store.dialect import START, Lane
+from holdfast.observe import tracing, transitions
+from holdfast.store.applying import apply, ends_nodes, once, pack_applied, unpack_applied
+from holdfast.store.claimer import Claimer
 from holdfast.store.door import Door
 from holdfast.store.driver import Bell, Driver, Silence
 from holdfast.store.feed import FeedReader
+from holdfast.store.graphs import Graphs
 from holdfast.store.kept import Kept
 from holdfast.store.migrate import migrate
 from holdfast.store.partitions import wanted, week_of
@@ -41,11 +40,12 @@ class SqlStore:
         self.driver = driver
         self.bell = bell or Silence()
         self.dialect = driver.dialect
-        self.tables: dict[str, Lifecycle] = dict(BUILT_IN)
+        self.tables: dict[str, Lifecycle] = dict(KNOWN)
         self.reads = SqlReads(driver, self.tables)
         self.kept = Kept(driver)
-        self._lanes = Lanes()
-        self._door = Door(self.tables)
+        self.graphs = Graphs(self)
+        self.claimer = Claimer(driver, self.tables, self.reads)
+        self.door = Door(self.tables)
 
     async def migrate(self) -> list[str]:
         return await migrate(self.driver)
@@ -62,17 +62,19 @@ class SqlStore:
 
     async def register(self, lifecycle: Lifecycle) -> None:
         self.tables[lifecycle.name] = lifecycle
-        self._door = Door(self.tables)
+        self.door = Door(self.tables)
         definition = json.dumps(lifecycle.to_dict(), sort_keys=True)
         params = {"name": lifecycle.name, "definition": definition, "at_ms": await self.now_ms()}
         await self.driver.write(_one(Query("register_lifecycle", params)), single=True)
 
     async def submit(self, specs: Sequence[Spec], *, op_id: str | None = None) -> list[Submitted]:
-        if not specs:
-            return []
+        with tracing.send(specs) as sent:
+            return await self._submit(sent, op_id) if sent else []
+
+    async def _submit(self, specs: Sequence[Spec], op_id: str | None) -> list[Submitted]:
         replaced: list[Change] = []
         ran = Ran()
-        script = ran(submit(self.dialect, self._door, specs, replaced))
+        script = ran(submit(self.dialect, self.door, specs, replaced))
         if op_id is not None:
             script = once(self.dialect, op_id, script, list, lambda rows: [Submitted(*row) for row in rows])
         single = op_id is None and all(spec.key is None for spec in specs)
@@ -87,78 +89,8 @@ class SqlStore:
         self, queues: Collection[str], limit: int, owner: str, *, start: bool = True, op_id: str | None = None
     ) -> list[Job]:
         if op_id is not None:
-            return await self._claim_once(queues, limit, owner, start, op_id)
-        now_s = time.monotonic()
-        looked = self._lanes.stale(now_s)
-        if looked:
-            await self._look(now_s)
-        jobs = await self._claim_lanes(queues, limit, owner, start)
-        if not jobs and not looked:
-            await self._look(time.monotonic())
-            jobs = await self._claim_lanes(queues, limit, owner, start)
-        if not jobs:
-            self._lanes.forget()
-        return jobs
-
-    async def _claim_once(self, queues: Collection[str], limit: int, owner: str, start: bool, op_id: str) -> list[Job]:
-        await self._look(time.monotonic())
-        taken: list[tuple[list[Job], tuple[Transition, ...]]] = []
-        script = once(self.dialect, op_id, self._take(queues, limit, owner, start, taken), list, list)
-        leases = [Lease(*lease) for lease in await self.driver.write(script)]
-        for claimed, path in taken:
-            transitions.claimed(claimed, path)
-        jobs = {job.id: job for job in await self.reads.get_many([lease.job_id for lease in leases])}
-        pairs = ((jobs.get(lease.job_id), lease) for lease in leases)
-        return [job for job, lease in pairs if job and _holds(job, owner, lease)]
-
-    def _take(
-        self,
-        queues: Collection[str],
-        limit: int,
-        owner: str,
-        start: bool,
-        taken: list[tuple[list[Job], tuple[Transition, ...]]],
-    ) -> Script[list[Lease]]:
-        """A claim over all lanes as one transaction, without floors."""
-        jobs: list[Job] = []
-        for lane in self._lanes.order(queues):
-            table = self.tables.get(lane.lifecycle)
-            if table is not None and len(jobs) < limit:
-                path = table.claim_path(lane.state, start=start)
-                room = limit - len(jobs)
-                claimed = yield from self.dialect.claim(lane, START, path, effect_of(table, path), room, owner)
-                taken.append((claimed, path))
-                jobs += claimed
-        return [Lease(job.id, job.attempt) for job in jobs]
-
-    async def _look(self, began_s: float) -> None:
-        lanes = await self.driver.read(_lanes())
-        self._lanes.looked(lanes, began_s, time.monotonic())
-
-    async def _claim_lanes(self, queues: Collection[str], limit: int, owner: str, start: bool) -> list[Job]:
-        jobs: list[Job] = []
-        for lane in self._lanes.order(queues):
-            table = self.tables.get(lane.lifecycle)
-            if table is None:
-                continue  # another process's lifecycle: its jobs are not for us
-            path = table.claim_path(lane.state, start=start)
-            floor = self._lanes.floors.get(lane)
-            began_s = time.monotonic()
-            script = self.dialect.claim(
-                lane, self._lanes.floor(lane), path, effect_of(table, path), limit - len(jobs), owner
-            )
-            taken = await self.driver.write(script, single=True)
-            if floor is None:
-                ended_s = time.monotonic()
-                self._lanes.headed(ended_s - began_s, ended_s)
-            # A database updates in the order that suits it.
-            taken.sort(key=lambda job: (job.due_at_ms, job.id))
-            self._lanes.claimed(lane, taken)
-            transitions.claimed(taken, path)
-            jobs += taken
-            if len(jobs) >= limit:
-                break
-        return jobs
+            return await self.claimer.claim_once(queues, limit, owner, start, op_id)
+        return await self.claimer.claim(queues, limit, owner, start)
 
     async def take_over(self, queues: Collection[str], limit: int, owner: str) -> list[Job]:
         jobs: list[Job] = []
@@ -176,18 +108,16 @@ class SqlStore:
 
     async def apply(self, changes: Sequence[Change], *, op_id: str | None = None) -> Applied:
         ran = Ran()
-        script = ran(apply(self.dialect, changes))
+        followed: list[Change] = []
+        script = ran(apply(self.dialect, changes, self.door, followed))
         if op_id is not None:
             script = once(self.dialect, op_id, script, pack_applied, unpack_applied)
-            answer = await self.driver.write(script)
-            if ran.here:
-                transitions.applied(changes, answer.versions)
-            return answer
-        # A refused move needs no transaction with the rest of its change: the look that says why only reads.
-        single = len(changes) == 1 and changes[0].path[0].source.rank < OVER
-        single = single and not any(move.dead for move in changes[0].moves)
-        applied = await self.driver.write(script, single=single)
-        transitions.applied(changes, applied.versions)
+            applied = await self.driver.write(script)
+        else:
+            applied = await self.driver.write(script, single=_is_single(changes))
+        if ran.here:
+            transitions.applied(changes, applied.versions)
+            transitions.applied(followed, [move.job_id for change in followed for move in change.moves])
         return applied
 
     async def renew(self, owner: str, leases: Sequence[Lease], *, beat: bool = True) -> list[str]:
@@ -230,6 +160,9 @@ class SqlStore:
         params = {"now_ms": self.dialect.now(), "expirable": self.dialect.array(expirable), "limit": limit}
         rows = await self.driver.read(_one(Query("expired", params)))
         return [Job._make(row) for row in rows]
+
+    async def promote(self, now_ms: int, limit: int) -> int:
+        return await self.driver.write(self.dialect.promote(now_ms, limit))
 
     async def signal(self, signals: Sequence[Signal], *, ttl_ms: int = SIGNAL_TTL_MS) -> None:
         if signals:
@@ -291,8 +224,11 @@ def _ids(job_ids: Sequence[str]) -> list[str]:
     return [job_id for job_id in dict.fromkeys(job_ids) if is_id(job_id)]
 
 
-def _holds(job: Job, owner: str, lease: Lease) -> bool:
-    return job.lease_owner == owner and job.attempt == lease.attempt
+def _is_single(changes: Sequence[Change]) -> bool:
+    """A refused move needs no transaction with the rest of its change: the look that says why only reads."""
+    if len(changes) != 1 or changes[0].path[0].source.rank >= OVER or ends_nodes(changes[0]):
+        return False
+    return not any(move.dead for move in changes[0].moves)
 
 
 def _one(query: Query) -> Script[list[Any]]:
@@ -302,12 +238,3 @@ def _one(query: Query) -> Script[list[Any]]:
 
 def _many(many: Many) -> Script[None]:
     yield many
-
-
-def _lanes() -> Script[list[Lane]]:
-    lanes: list[Lane] = []
-    at = Lane("", "", "", -(2**31))
-    while rows := (yield Query("next_lane", at._asdict())):
-        at = Lane(*rows[0])
-        lanes.append(at)
-    return lanes

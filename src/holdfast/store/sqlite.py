@@ -101,7 +101,7 @@ class _Thread:
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
             connection.execute("PRAGMA wal_autocheckpoint = 4000")
             connection.execute("PRAGMA journal_size_limit = 67108864")
-            connection.execute("PRAGMA cache_size = -16384")
+            connection.execute("PRAGMA cache_size = -4096")
             connection.execute("PRAGMA temp_store = MEMORY")
             self._connection = connection
         return self._connection

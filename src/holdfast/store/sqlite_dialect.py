@@ -9,7 +9,18 @@ from typing import Any
 from holdfast.kernel.job import Job, text_digest
 from holdfast.kernel.lifecycle import Transition
 from holdfast.kernel.move import Change, Effect
-from holdfast.store.dialect import Floor, Lane, NewJob, of_effect
+from holdfast.store.dialect import (
+    Ended,
+    Floor,
+    FlowCount,
+    FlowRow,
+    Lane,
+    NewJob,
+    NodeColumns,
+    Tallied,
+    Waiting,
+    of_effect,
+)
 from holdfast.store.port import Lease, Signal
 from holdfast.store.script import Many, Query, Script
 
@@ -40,12 +51,12 @@ class SqliteDialect:
         now = self._clock()
         groups: dict[tuple[Any, ...], list[NewJob]] = {}
         for job in jobs:
-            groups.setdefault(job[1:20] + job[21:26], []).append(job)
+            groups.setdefault(job[1:22] + job[23:28], []).append(job)
         for alike in groups.values():
             yield Query("submit", _shared(alike[0], now) | {"jobs": json.dumps([(j.id, j.payload) for j in alike])})
             first = alike[0]
             said = (first.event_type, first.state, now, first.actor)
-            if first[23:26] == NOTHING:
+            if first[25:28] == NOTHING:
                 yield Many("log_submitted", [(job.id, *said, job.digest) for job in alike])
             else:
                 yield Many("log_events", [_first_event(job, now) for job in alike])
@@ -74,13 +85,14 @@ class SqliteDialect:
         self, lane: Lane, floor: Floor, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
     ) -> Script[list[Job]]:
         rows = yield Query(
-            "claim",
+            "claim" if lane.up_to is None else "claim_turns",
             {
                 "now_ms": self._clock(),
                 "queue": lane.queue,
                 "lifecycle": lane.lifecycle,
                 "source": lane.state,
-                "priority": lane.priority,
+                "turn": lane.turn if lane.up_to is None else lane.up_to,
+                "gate": lane.gate,
                 "limit": limit,
                 "target": effect.target,
                 "steps": effect.steps,
@@ -123,7 +135,7 @@ class SqliteDialect:
         yield _log_path(rows, (row,), owner, "lease_expired")
         return [Job._make(row[1:]) for row in rows]
 
-    def apply(self, change: Change, effect: Effect) -> Script[dict[str, int]]:
+    def apply(self, change: Change, effect: Effect, flows: dict[str, str] | None = None) -> Script[dict[str, int]]:
         moves = [(m.job_id, m.attempt, m.delay_ms, m.outcome) for m in change.moves]
         rows = yield Query(
             "apply",
@@ -133,8 +145,11 @@ class SqliteDialect:
                 **of_effect(effect),
                 "owner": change.owner,
                 "moves": json.dumps(moves),
+                "in_flows": flows is not None,
             },
         )
+        if flows is not None:
+            flows.update((row[1], row[5]) for row in rows if row[5] is not None)
         alike = (change.moves[0].reason, *NOTHING)
         if effect.steps <= 2 and all(move[3:7] == alike for move in change.moves):
             yield _log_path(rows, change.path, change.actor, change.moves[0].reason)
@@ -149,6 +164,23 @@ class SqliteDialect:
             signal = ("job_lease_renewed", now, owner, None, now + ttl_ms)
             yield Many("signal", [(*row, *signal) for row in rows])
         return {row[0] for row in rows}
+
+    def add_nodes(self, nodes: Sequence[NodeColumns], edges: Sequence[tuple[str, str]]) -> Script[None]:
+        yield Many("add_node", nodes)
+        if edges:
+            yield Many("add_edge", edges)
+
+    def tally(self, ended: Sequence[Ended], counts: Sequence[FlowCount]) -> Script[Tallied]:
+        ends = json.dumps([(end.job_id, end.edge, end.more) for end in ended])
+        cuts = json.dumps([(end.job_id, name) for end in ended for name in end.cut])
+        rows = yield Query("tally", {"ended": ends, "cuts": cuts, "now_ms": self._clock()})
+        counted = yield Query("count_flows", {"flows": json.dumps(counts)})
+        return Tallied([Waiting(*row) for row in rows], [FlowRow(*row) for row in counted])
+
+    def promote(self, now_ms: int, limit: int) -> Script[int]:
+        rows = yield Query("promote", {"now_ms": now_ms, "limit": limit})
+        yield Query("spend_deadlines", {"now_ms": now_ms, "limit": limit})
+        return len(rows)
 
 
 def _shared(job: NewJob, now: int) -> dict[str, Any]:
@@ -205,7 +237,7 @@ def _change_events(change: Change, effect: Effect, rows: Sequence[Any]) -> Itera
         event, source, target = step.event, step.source.value, step.target.value
         opens_later = sum(later.opens_attempt for later in change.path[n:])
         last = n == steps
-        for _, job_id, version, attempt, changed_at_ms in rows:
+        for _, job_id, version, attempt, changed_at_ms, _ in rows:
             move = moves[job_id]
             yield (
                 job_id,

@@ -17,16 +17,44 @@ class Statement(NamedTuple):
     names: tuple[str, ...]
 
 
-FILTERS = ("state", "task", "queue", "lifecycle", "correlation_id", "parent_id")
+FILTERS = ("state", "task", "queue", "lifecycle", "correlation_id", "key_scope", "key")
+"""What a walk may pass over; what has an index is rather walked along."""
+WALKS = {
+    "parent_id": ("parent_id",),
+    "key": ("key_scope", "key"),
+    "correlation_id": ("correlation_id",),
+    "state": ("state",),
+    "task": ("task",),
+    "id": (),
+}
+"""Ways to go through jobs by id, newest first: the columns that stand before the id in the index of each."""
+PARTIAL = ("correlation_id", "parent_id")
 
 
 def _read(dialect: str, name: str) -> str:
-    """The text of a statement. `list+state+task` is `list` with these filters: fixed texts, never values."""
-    name, *filters = name.split("+")
+    """The text of a statement. `list@state+task` is `list` along the states, with a filter: texts, never values."""
+    name, _, walk = name.partition("@")
     text = _file(dialect, name)
-    if filters:
-        text = text.replace("{where}", " ".join(f"AND {f} = :{f}" for f in FILTERS if f in filters))
-    return text.replace("{where}", "")
+    if not walk:
+        return text
+    along, *filters = walk.split("+")
+    return (
+        text.replace("{range}", _range(dialect, along))
+        .replace("{order}", f"{WALKS[along][0]} DESC, id DESC" if len(WALKS[along]) == 1 else "id DESC")
+        # In this disguise a column is no invitation to use its index instead, a partial one neither.
+        .replace("{where}", " ".join(f"AND coalesce({f}, '') || '' = :{f}" for f in FILTERS if f in filters))
+    )
+
+
+def _range(dialect: str, along: str) -> str:
+    """A stretch of one index, in words that no other index serves, whatever the planner believes of the values."""
+    if len(WALKS[along]) != 1:
+        return " AND ".join([*(f"{c} = :{c}" for c in WALKS[along]), "id < :before", "id >= :low"])
+    [column] = WALKS[along]
+    # Where a row ends, PostgreSQL does not stop: it goes on for as long as the first column fits.
+    end = f"({column}, id) >= (:{column}, :low)" if dialect == "sqlite" else f"{column} >= :{column}"
+    there = f" AND {column} IS NOT NULL" if along in PARTIAL else ""
+    return f"({column}, id) < (:{column}, :before) AND {end}{there}"
 
 
 def _file(dialect: str, name: str) -> str:

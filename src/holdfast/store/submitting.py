@@ -7,12 +7,17 @@ from collections.abc import Sequence
 from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.job import Spec
 from holdfast.kernel.lifecycle import Command
+from holdfast.kernel.lifecycles import FLOW, WORKFLOW
 from holdfast.kernel.move import Change, Move, effect_of
 from holdfast.kernel.policy import Duplicates
+from holdfast.store.advancing import end_flow
 from holdfast.store.dialect import Dialect, NewJob
 from holdfast.store.door import Door, Tables
 from holdfast.store.port import Submitted
 from holdfast.store.script import Query, Script
+from holdfast.store.stopping import cancel_rest
+
+REPLACED = "replaced"
 
 
 def submit(
@@ -77,10 +82,22 @@ def _take(
         raise DuplicateKeyError(job.key_scope or "", job.key or "", holder)
     [(lifecycle, state, attempt)] = yield Query("where_stands", {"id": holder})
     table = tables[lifecycle]
-    if table.state(state).is_terminal() is False:
+    if lifecycle == FLOW.name:
+        yield from _stop_flow(dialect, job, holder, replaced)
+    elif table.state(state).is_terminal() is False:
         path = (table.row(state, Command.CANCEL),)
-        change = Change(table, path, job.actor, [Move(holder, attempt, reason="replaced", cause=job.id)])
+        change = Change(table, path, job.actor, [Move(holder, attempt, reason=REPLACED, cause=job.id)])
         if (yield from dialect.apply(change, effect_of(table, path))):
             replaced.append(change)
     yield Query("pass_key", {"scope": job.key_scope, "key": job.key, "job_id": job.id})
     return True
+
+
+def _stop_flow(dialect: Dialect, job: NewJob, flow_id: str, replaced: list[Change]) -> Script[None]:
+    """A flow that is replaced ends at once, with all its nodes."""
+    yield Query("lock_flow", {"id": flow_id})
+    rest = yield from cancel_rest(
+        dialect, WORKFLOW, flow_id, REPLACED, replaced, actor=job.actor, hard=True, cause=job.id
+    )
+    if not rest.flow.open:
+        yield from end_flow(dialect, rest.flow, replaced, reason=REPLACED, cause=job.id)

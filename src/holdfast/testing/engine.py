@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.runtime.engine import Engine
+from holdfast.engine import Engine
+from holdfast.runtime.engine import Engine as Runtime
 from holdfast.testing.clock import MovableClock
 
 
@@ -24,16 +25,16 @@ def temporary_engine(
         url = f"sqlite:///{Path(made) / 'test.db'}"
         engine = Engine(url, clock=clock) if app is None else app
         engine.close()
-        kept = engine.url, engine._clock
-        engine.url, engine._clock = url, clock
+        kept = engine.url, engine.clock
+        engine.url, engine.clock = url, clock
         try:
             yield engine
         finally:
             engine.close()
-            engine.url, engine._clock = kept
+            engine.url, engine.clock = kept
 
 
-def clock_of(engine: Engine) -> MovableClock | None:
+def clock_of(engine: Runtime) -> MovableClock | None:
     """The clock of an engine, where it is one that can be moved."""
-    clock = engine._clock
+    clock = engine.clock
     return clock if isinstance(clock, MovableClock) else None

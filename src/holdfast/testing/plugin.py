@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.runtime.engine import Engine
+    from holdfast.engine import Engine
     from holdfast.testing.clock import MovableClock
 
 

@@ -40,6 +40,7 @@ CRAWL = Lifecycle(
         lease_ms=90 * SECOND_MS,
         heartbeat_ms=10 * SECOND_MS,
         retry=retry.CRAWL,
+        lost_code="timeout_soft",
         key_hold=KeyHold.WINDOW,
         key_window_ms=DAY_MS,
         retention_ms=90 * DAY_MS,

@@ -1,8 +1,16 @@
 -- Apply a path of rows to the jobs that stand where it begins, each under its own fence, and write its events.
 -- What is not returned was refused. IS NOT DISTINCT FROM keeps the plan on the primary key: planned while the table
 -- was empty, it would read every job of that state, and stay so.
+-- `in_flows`: the flows of the jobs are locked before the first job is, and who is of which is said.
 WITH clock AS MATERIALIZED (
     SELECT coalesce(:now_ms::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now_ms
+),
+locked AS MATERIALIZED (
+    SELECT id FROM holdfast_flow
+    WHERE :in_flows::boolean
+        AND id = ANY (ARRAY(SELECT flow_id FROM holdfast_node WHERE job_id = ANY (:job_id::uuid[])))
+    ORDER BY id
+    FOR UPDATE
 ),
 moved AS (
     UPDATE holdfast_job AS j
@@ -32,7 +40,9 @@ moved AS (
         expires_at_ms = CASE
             WHEN :reopens::boolean
                 THEN j.expires_at_ms + greatest(j.changed_at_ms, clock.now_ms) - j.finished_at_ms
-            ELSE coalesce(greatest(j.changed_at_ms, clock.now_ms) + :stale_after_ms::bigint, j.expires_at_ms)
+            WHEN :stale_after_ms::bigint IS NULL THEN j.expires_at_ms
+            ELSE greatest(j.changed_at_ms, clock.now_ms)
+                + coalesce(j.expires_at_ms - j.changed_at_ms, :stale_after_ms::bigint)
         END,
         cancel_requested = CASE WHEN :keeps_lease::boolean THEN j.cancel_requested END,
         outcome = CASE WHEN :finishes::boolean THEN m.outcome ELSE coalesce(m.outcome, j.outcome) END
@@ -45,6 +55,7 @@ moved AS (
         AND j.state IS NOT DISTINCT FROM :source
         AND j.lifecycle = :lifecycle
         AND (:owner::text IS NULL OR (j.lease_owner = :owner AND j.lease_until_ms > clock.now_ms))
+        AND (SELECT count(*) FROM locked) >= 0
     RETURNING
         j.id, j.version, j.attempt, j.changed_at_ms, m.reason, m.cause, m.payload, m.digest
 ),
@@ -61,4 +72,7 @@ logged AS (
     CROSS JOIN unnest(:types::text[], :froms::text[], :tos::text[], :opens_later::integer[]) WITH ORDINALITY
         AS step (type, from_state, to_state, opens_later, n)
 )
-SELECT id, version FROM moved
+SELECT
+    id, version,
+    (SELECT n.flow_id FROM holdfast_node AS n WHERE :in_flows::boolean AND n.job_id = moved.id) AS flow_id
+FROM moved

@@ -7,7 +7,8 @@ picked AS MATERIALIZED (
     SELECT id
     FROM holdfast_job
     WHERE ready
-        AND queue = :queue AND lifecycle = :lifecycle AND state = :source AND priority = :priority
+        AND queue = :queue AND lifecycle = :lifecycle AND state = :source AND turn = :turn
+        AND gate = :gate
         AND (due_at_ms, id) > (:floor_due_ms::bigint, :floor_id::uuid)
         AND due_at_ms <= (SELECT now_ms FROM clock)
     ORDER BY due_at_ms, id
@@ -27,9 +28,12 @@ claimed AS (
         started_at_ms = CASE
             WHEN :starts::boolean THEN greatest(changed_at_ms, (SELECT now_ms FROM clock)) ELSE started_at_ms
         END,
-        expires_at_ms = coalesce(
-            greatest(changed_at_ms, (SELECT now_ms FROM clock)) + :stale_after_ms::bigint, expires_at_ms
-        )
+        -- A job that stands still for too long has a limit of its own, which begins anew with every change.
+        expires_at_ms = CASE
+            WHEN :stale_after_ms::bigint IS NULL THEN expires_at_ms
+            ELSE greatest(changed_at_ms, (SELECT now_ms FROM clock))
+                + coalesce(expires_at_ms - changed_at_ms, :stale_after_ms::bigint)
+        END
     WHERE id = ANY (ARRAY(SELECT id FROM picked))
     RETURNING *
 ),

@@ -20,6 +20,8 @@ spec AS MATERIALIZED (
         coalesce(delay_ms, (:delay_ms::bigint[])[1]) AS delay_ms,
         coalesce(event_type, (:event_type::text[])[1]) AS event_type,
         coalesce(actor, (:actor::text[])[1]) AS actor,
+        coalesce(turn, (:turn::integer[])[1]) AS turn,
+        coalesce(gate, (:gate::text[])[1]) AS gate,
         due_at_ms, expire_after_ms, keep_until_ms, key_scope, key, correlation_id, trace_id, parent_id, tags,
         options, payload, reason, cause, event_payload, digest
     FROM unnest(
@@ -27,24 +29,24 @@ spec AS MATERIALIZED (
         :ready::boolean[], :max_tries::integer[], :lease_ms::integer[], :delay_ms::bigint[], :due_at_ms::bigint[],
         :expire_after_ms::bigint[], :keep_until_ms::bigint[], :key_scope::text[], :key::text[],
         :correlation_id::text[], :trace_id::text[], :parent_id::uuid[], :tags::text[], :options::text[],
-        :payload::text[], :event_type::text[], :actor::text[], :reason::text[], :cause::text[],
-        :event_payload::text[], :digest::bytea[]
+        :turn::integer[], :gate::text[], :payload::text[], :event_type::text[], :actor::text[], :reason::text[],
+        :cause::text[], :event_payload::text[], :digest::bytea[]
     ) AS s (
         id, lifecycle, task, queue, priority, state, ready, max_tries, lease_ms, delay_ms, due_at_ms,
         expire_after_ms, keep_until_ms, key_scope, key, correlation_id, trace_id, parent_id, tags, options,
-        payload, event_type, actor, reason, cause, event_payload, digest
+        turn, gate, payload, event_type, actor, reason, cause, event_payload, digest
     )
 ),
 made AS (
     INSERT INTO holdfast_job (
         id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready,
         due_at_ms, lease_ms, created_at_ms, changed_at_ms, expires_at_ms, keep_until_ms, key_scope, key,
-        correlation_id, trace_id, parent_id, tags, options, payload
+        correlation_id, trace_id, parent_id, tags, options, payload, turn, gate
     )
     SELECT
         id, lifecycle, task, queue, priority, state, 1, 1, 0, max_tries, 0, ready,
         coalesce(due_at_ms, now_ms + delay_ms), lease_ms, now_ms, now_ms, now_ms + expire_after_ms, keep_until_ms,
-        key_scope, key, correlation_id, trace_id, parent_id, tags, options, payload
+        key_scope, key, correlation_id, trace_id, parent_id, tags, options, payload, turn, gate
     FROM clock, spec
 )
 INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt, reason, cause, payload, digest)

@@ -26,9 +26,12 @@ claimed AS (
         started_at_ms = CASE
             WHEN :starts::boolean THEN greatest(changed_at_ms, (SELECT now_ms FROM clock)) ELSE started_at_ms
         END,
-        expires_at_ms = coalesce(
-            greatest(changed_at_ms, (SELECT now_ms FROM clock)) + :stale_after_ms::bigint, expires_at_ms
-        )
+        -- A job that stands still for too long has a limit of its own, which begins anew with every change.
+        expires_at_ms = CASE
+            WHEN :stale_after_ms::bigint IS NULL THEN expires_at_ms
+            ELSE greatest(changed_at_ms, (SELECT now_ms FROM clock))
+                + coalesce(expires_at_ms - changed_at_ms, :stale_after_ms::bigint)
+        END
     WHERE id = ANY (ARRAY(SELECT id FROM picked))
     RETURNING *
 ),

@@ -1,4 +1,6 @@
--- How many jobs of one lifecycle are in one state, counted no further than the cap.
-SELECT count(*) FROM (
-    SELECT 1 FROM holdfast_job WHERE state = :state AND lifecycle = :lifecycle LIMIT :cap
-) AS capped
+-- The newest jobs of one state, as many as the cap says, by lifecycle.
+SELECT lifecycle, count(*)
+FROM (
+    SELECT lifecycle FROM holdfast_job WHERE {range} ORDER BY {order} LIMIT :cap
+) AS newest
+GROUP BY lifecycle

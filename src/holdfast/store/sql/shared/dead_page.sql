@@ -1,11 +1,16 @@
 -- One keyset page of dead letters, newest first, with what their jobs were to do. A filter that is NULL lets all pass.
+-- No more than :reach letters are looked at, so that what is rare cannot make a page slow.
 SELECT
     d.job_id, d.at_ms, d.reason_code, d.stage, d.last_error, d.attempts, d.last_owner, d.last_lease_expires_at_ms,
     d.correlation_id, d.fingerprint, d.resolution, j.task, j.queue
-FROM holdfast_dead AS d
+FROM (
+    SELECT * FROM holdfast_dead
+    WHERE (at_ms, job_id) < (:before_ms, :before_id)
+    ORDER BY at_ms DESC, job_id DESC
+    LIMIT :reach
+) AS d
 JOIN holdfast_job AS j ON j.id = d.job_id
-WHERE (d.at_ms, d.job_id) < (:before_ms, :before_id)
-    AND (CAST(:reason_code AS text) IS NULL OR d.reason_code = CAST(:reason_code AS text))
+WHERE (CAST(:reason_code AS text) IS NULL OR d.reason_code = CAST(:reason_code AS text))
     AND (CAST(:stage AS text) IS NULL OR d.stage = CAST(:stage AS text))
     AND (CAST(:task AS text) IS NULL OR j.task = CAST(:task AS text))
     AND (CAST(:fingerprint AS text) IS NULL OR d.fingerprint = CAST(:fingerprint AS text))

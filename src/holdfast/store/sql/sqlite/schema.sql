@@ -34,19 +34,22 @@ CREATE TABLE holdfast_job (
     payload text,
     payload_digest blob,
     outcome text,
-    outcome_digest blob
+    outcome_digest blob,
+    turn integer NOT NULL DEFAULT 0,
+    gate text NOT NULL DEFAULT ''
 ) STRICT;
 
 -- What can be claimed, by lane; a job that is taken leaves it.
-CREATE INDEX holdfast_job_ready ON holdfast_job (queue, lifecycle, state, priority, due_at_ms, id) WHERE ready;
+CREATE INDEX holdfast_job_ready ON holdfast_job (queue, lifecycle, state, turn, gate, due_at_ms, id) WHERE ready;
+CREATE INDEX holdfast_job_gate ON holdfast_job (gate) WHERE gate <> '' AND lease_owner IS NOT NULL;
 CREATE INDEX holdfast_job_lease ON holdfast_job (lease_until_ms) WHERE lease_until_ms IS NOT NULL;
 CREATE INDEX holdfast_job_expiry ON holdfast_job (expires_at_ms)
     WHERE expires_at_ms IS NOT NULL AND finished_at_ms IS NULL;
 CREATE INDEX holdfast_job_state ON holdfast_job (state, id);
 CREATE INDEX holdfast_job_task ON holdfast_job (task, id);
-CREATE INDEX holdfast_job_correlation ON holdfast_job (correlation_id) WHERE correlation_id IS NOT NULL;
-CREATE INDEX holdfast_job_parent ON holdfast_job (parent_id) WHERE parent_id IS NOT NULL;
-CREATE INDEX holdfast_job_key ON holdfast_job (key_scope, key) WHERE key_scope IS NOT NULL;
+CREATE INDEX holdfast_job_correlation ON holdfast_job (correlation_id, id) WHERE correlation_id IS NOT NULL;
+CREATE INDEX holdfast_job_parent ON holdfast_job (parent_id, id) WHERE parent_id IS NOT NULL;
+CREATE INDEX holdfast_job_key ON holdfast_job (key_scope, key, id) WHERE key_scope IS NOT NULL;
 
 CREATE TABLE holdfast_event (
     pos integer PRIMARY KEY AUTOINCREMENT,
@@ -199,3 +202,65 @@ CREATE TABLE holdfast_schedule (
     spec text NOT NULL DEFAULT '{}'
 ) STRICT;
 CREATE INDEX holdfast_schedule_due ON holdfast_schedule (next_tick_ms);
+
+CREATE TABLE holdfast_gate (
+    name text NOT NULL PRIMARY KEY,
+    running integer,
+    interval_us integer,
+    burst integer NOT NULL,
+    next_us integer NOT NULL
+) STRICT;
+
+CREATE TABLE holdfast_api_key (
+    id text NOT NULL PRIMARY KEY,
+    name text NOT NULL,
+    hash blob NOT NULL UNIQUE,
+    scope text NOT NULL,
+    created_at_ms integer NOT NULL,
+    expires_at_ms integer,
+    revoked_at_ms integer,
+    last_used_at_ms integer
+) STRICT;
+
+-- A flow as it stands: how many of its nodes have not ended, and how those that have not ended well did.
+CREATE TABLE holdfast_flow (
+    id text NOT NULL PRIMARY KEY,
+    on_failure text NOT NULL,
+    nodes integer NOT NULL,
+    open integer NOT NULL,
+    failed integer NOT NULL,
+    cancelled integer NOT NULL
+) STRICT;
+
+-- A node of a flow, and how the edges into it stand.
+CREATE TABLE holdfast_node (
+    job_id text NOT NULL PRIMARY KEY,
+    flow_id text NOT NULL,
+    name text NOT NULL,
+    item integer,
+    join_kind text NOT NULL,
+    need integer NOT NULL,
+    parents integer NOT NULL,
+    taken integer NOT NULL,
+    dead integer NOT NULL,
+    broken integer NOT NULL
+) STRICT;
+CREATE INDEX holdfast_node_flow ON holdfast_node (flow_id, name, item);
+
+-- `cut`: the parent's branch left the child out.
+CREATE TABLE holdfast_edge (
+    parent_id text NOT NULL,
+    child_id text NOT NULL,
+    cut integer NOT NULL,
+    PRIMARY KEY (parent_id, child_id)
+) STRICT;
+CREATE INDEX holdfast_edge_child ON holdfast_edge (child_id);
+
+-- When a waiting job moves up, and to which turn.
+CREATE TABLE holdfast_deadline (
+    job_id text NOT NULL,
+    at_ms integer NOT NULL,
+    turn integer NOT NULL,
+    PRIMARY KEY (job_id, at_ms)
+) STRICT;
+CREATE INDEX holdfast_deadline_at ON holdfast_deadline (at_ms);

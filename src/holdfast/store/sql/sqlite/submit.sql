@@ -2,10 +2,10 @@
 INSERT INTO holdfast_job (
     id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
     lease_ms, created_at_ms, changed_at_ms, expires_at_ms, keep_until_ms, key_scope, key, correlation_id, trace_id,
-    parent_id, tags, options, payload
+    parent_id, tags, options, turn, gate, payload
 )
 SELECT
     value ->> 0, :lifecycle, :task, :queue, :priority, :state, 1, 1, 0, :max_tries, 0, :ready, :due_at_ms,
     :lease_ms, :now_ms, :now_ms, :expires_at_ms, :keep_until_ms, :key_scope, :key, :correlation_id, :trace_id,
-    :parent_id, :tags, :options, value ->> 1
+    :parent_id, :tags, :options, :turn, :gate, value ->> 1
 FROM json_each(:jobs)

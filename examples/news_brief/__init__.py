@@ -1,0 +1,1 @@
+"""News feeds in, one sober page out: a pipeline of seven stages, without a network and without a model of anybody's."""

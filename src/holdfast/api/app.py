@@ -1,0 +1,47 @@
+"""The application: every router behind the doors, in one place."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from holdfast import __version__
+from holdfast.api.docs_page import docs
+from holdfast.api.doors import Doors
+from holdfast.api.headers import AnswerHeaders
+from holdfast.api.openapi import describe
+from holdfast.api.problem_handlers import LastResort, install
+from holdfast.api.routes import served
+from holdfast.api.scopes import RouteMap
+from holdfast.api.settings import ApiSettings
+from holdfast.api.tracing import Tracing, is_untold
+from holdfast.runtime.engine import Engine
+
+ABOUT = "Jobs that follow a declared lifecycle, and an engine that can prove that they did."
+
+
+def create_app(engine: Engine, settings: ApiSettings | None = None) -> FastAPI:
+    """The API of an engine. It runs in the engine's own loop: serve it with `holdfast.api.running`."""
+    settings = settings or ApiSettings()
+    app = FastAPI(
+        title="Holdfast",
+        version=__version__,
+        description=ABOUT,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        routes=served().routes,
+        telemetry={"exclude": is_untold},
+    )
+    app.state.engine = engine
+    app.state.settings = settings
+    app.add_route("/api/docs", docs, include_in_schema=False)
+    describe(app)
+    install(app)
+    app.state.route_map = RouteMap(app.routes)
+    # The last to be added is the first to be passed.
+    app.add_middleware(Doors, engine=engine, settings=settings, routes=app.state.route_map)
+    app.add_middleware(LastResort)
+    app.add_middleware(Tracing)
+    app.add_middleware(AnswerHeaders)
+    return app

@@ -1,0 +1,28 @@
+"""Who calls, as the server sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from holdfast.api.deps import CallerDep
+from holdfast.api.keys import Scope
+from holdfast.api.pages import known_only
+from holdfast.api.schemas_around import Me
+from holdfast.api.settings import is_loopback
+
+router = APIRouter(tags=["me"])
+
+
+@router.get("/me", response_model=Me)
+async def me(request: Request, caller: CallerDep) -> dict[str, Any]:
+    """The caller's name and scopes."""
+    known_only(request, set())
+    client = request.client
+    return {
+        "name": caller.name,
+        "scopes": [scope.value for scope in Scope if scope in caller.scopes],
+        "key_id": caller.key_id,
+        "loopback": client is not None and is_loopback(client.host),
+    }

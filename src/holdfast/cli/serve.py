@@ -1,0 +1,72 @@
+"""`holdfast serve`: the HTTP API, until it is told to stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from holdfast.cli.invocation import Here
+from holdfast.cli.opened import plainly
+from holdfast.config import load, without_password
+
+if TYPE_CHECKING:
+    from holdfast.cli.invocation import Invocation
+    from holdfast.runtime.engine import Engine
+
+
+def serve(
+    place: Annotated[str | None, Parameter(name="module:app")] = None,
+    /,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    allow_host: list[str] | None = None,
+    rate: float = 500.0,
+    no_chores: bool = False,
+    here: Here,
+) -> int:
+    """Serve the HTTP API until SIGTERM or Ctrl-C: it then lets requests end. Bound to more than this machine it needs
+    a key: see `holdfast key create`.
+
+    Parameters
+    ----------
+    place
+        The module, a colon, and the engine's name in it: without one, no task can be submitted by its name.
+        Else --app, HOLDFAST_APP or app of holdfast.toml.
+    host
+        The address to listen on; else HOLDFAST_HOST, else 127.0.0.1.
+    port
+        The port; else HOLDFAST_PORT, else 54322. 0 takes any that is free.
+    allow_host
+        A further name that the server goes by, such as that of a proxy before it; may be given several times.
+    rate
+        Requests a second for each key or address; 0 is without limit.
+    no_chores
+        Leave chores (lost leases, schedules, seals) to the workers.
+    """
+    found = load({"db": here.db, "app": here.app, "host": host, "port": port})
+    engine = engine_or_bare(here, place or found.app)
+    from holdfast.api.running import serve as run
+    from holdfast.api.settings import ApiSettings
+    from holdfast.observe.logs import get_logger, set_up
+
+    settings = ApiSettings(host=found.host, port=found.port, hosts=tuple(allow_host or ()), rate=rate)
+    # Where lines are JSON, each of them is.
+    say = get_logger("holdfast.cli").info if set_up() == "json" else here.say
+
+    def ready(url: str) -> None:
+        say(f"listening on {url}")
+        say(f"{without_password(engine.url)}; docs at {url}/api/docs; Ctrl-C stops it")
+
+    with plainly(engine.url):
+        return run(engine, settings, chores=not no_chores, ready=ready)
+
+
+def engine_or_bare(here: Invocation, place: str | None) -> Engine:
+    """The engine that is named, or one without tasks on the database that is."""
+    if place is not None:
+        return here.engine(place)
+    from holdfast.runtime.engine import Engine
+
+    return Engine(here.settings.db)

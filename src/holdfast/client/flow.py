@@ -1,0 +1,113 @@
+"""A flow that runs where the API's workers are: submitted by its name, followed and changed from here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from holdfast.client.shapes import ms_of
+from holdfast.client.task import sent
+from holdfast.flows.flow import Flow
+from holdfast.flows.flow_handle import FlowHandle
+from holdfast.flows.flow_run import Drawn, Run, drawn
+from holdfast.kernel.graph import JoinKind
+from holdfast.kernel.job import Job
+from holdfast.kernel.payload import encode
+from holdfast.runtime.handle import JobHandle
+from holdfast.runtime.task import Options
+from holdfast.store.dialect import FlowRow
+from holdfast.store.flow_reads import Way
+from holdfast.store.graphs import NodeRow
+
+if TYPE_CHECKING:
+    from holdfast.client.engine import RemoteEngine
+
+View = Mapping[str, Any]
+
+
+class RemoteFlow(Flow):
+    """Without nodes it is a name alone, and its input is checked by the API."""
+
+    engine: RemoteEngine
+
+    def start(self, given: dict[str, Any], options: Options) -> Coroutine[Any, Any, FlowHandle]:
+        payload = self.signature.pack_named(given) if self._nodes else encode(given, what="input")
+        said, trace = sent(options)
+        return self._post({"input": json.loads(payload), **said}, trace)
+
+    async def _post(self, body: View, trace: Mapping[str, str]) -> FlowHandle:
+        view = await self.engine.connection.post(f"/flows/{quote(self.name, safe='')}", body, trace)
+        return RemoteFlowHandle(self.engine, view["id"], view["created"])
+
+
+class RemoteFlowHandle(FlowHandle):
+    """The same calls, sent to an API."""
+
+    engine: RemoteEngine
+
+    async def _nodes(self) -> list[NodeRow]:
+        return list((await self._run()).nodes)
+
+    async def _graph(self) -> Drawn:
+        return drawn(await self._run(), {})
+
+    def mermaid(self) -> str:
+        return self.engine.portal.call(self._mermaid())
+
+    async def _mermaid(self) -> str:
+        """As the API draws it, with what decides about its ways; of one that is too large for a picture, nothing."""
+        view = await self.engine.connection.get(f"/jobs/{self.id}/graph")
+        return view["mermaid"] or ""
+
+    async def _show(self) -> dict[str, Any]:
+        view: dict[str, Any] = await self.engine.connection.get(f"/flows/{self.id}")
+        return view
+
+    async def _run(self) -> Run:
+        view = await self._show()
+        rows = [(node["kept"], _row(node)) for node in view["nodes"]]
+        counts = view["counts"]
+        return Run(
+            self.engine.seen(view),
+            FlowRow(self.id, view["on_failure"], *(counts[name] for name in ("nodes", "open", "failed", "cancelled"))),
+            tuple(row for kept, row in rows if not kept),
+            tuple(row for kept, row in rows if kept),
+            tuple(Way(edge["from"], edge["to"], edge["taken"] is False) for edge in view["edges"]),
+        )
+
+    async def _resume(self, reason: str) -> Job:
+        return self.engine.seen(await self.engine.connection.post(f"/flows/{self.id}/resume", {"reason": reason}))
+
+    async def _retry(self, reason: str) -> FlowHandle:
+        view = await self.engine.connection.post(f"/flows/{self.id}/retry", {"reason": reason})
+        return RemoteFlowHandle(self.engine, view["id"], view["created"])
+
+    async def _result(self, timeout: float | None) -> dict[str, Any]:
+        await JobHandle._result(self, timeout)
+        found: dict[str, Any] = (await self.engine.connection.get(f"/jobs/{self.id}/result"))["result"]
+        return found
+
+
+def _row(node: View) -> NodeRow:
+    """A node as an API shows it, back as a row. How it joins those before it is not shown."""
+    return NodeRow(
+        job_id=node["job_id"],
+        name=node["name"],
+        item=node["item"],
+        join_kind=JoinKind.ALL.value,
+        need=0,
+        parents=0,
+        taken=0,
+        dead=0,
+        broken=0,
+        state=node["canonical_state"],
+        attempt=node["attempt"],
+        task=node["task"],
+        created_at_ms=0,
+        due_at_ms=0,
+        started_at_ms=ms_of(node["started_at"]),
+        finished_at_ms=ms_of(node["ended_at"]),
+        tries=0,
+    )

@@ -1,0 +1,1 @@
+"""Jobs that are made of parts: declared by users, run by any worker."""

@@ -1,0 +1,72 @@
+"""Submits from an event loop of the caller's own go straight to PostgreSQL: the way through the engine's loop costs
+about as much as the job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.kernel.job import Spec
+from holdfast.runtime.announcing import Announcer
+from holdfast.runtime.opening import open_store
+from holdfast.store.sql_store import SqlStore
+
+if TYPE_CHECKING:
+    from holdfast.runtime.engine import Engine
+
+
+class _Here(NamedTuple):
+    """What one loop has: a store with connections of its own, and the task that closes it with the loop."""
+
+    store: SqlStore
+    announcer: Announcer
+    keeper: asyncio.Task[None]
+
+
+class Near:
+    """The engine's stores in loops that are not its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._loops: dict[asyncio.AbstractEventLoop, _Here] = {}
+
+    async def submit(self, specs: Sequence[Spec]) -> list[str]:
+        """Store specs from whatever loop this is."""
+        engine, loop = self._engine, asyncio.get_running_loop()
+        if loop is engine.portal.loop or not engine.url.startswith("postgres"):
+            return await engine.portal.hop(engine.asubmit_specs(specs))
+        here = self._loops.get(loop)
+        if here is None:
+            await engine.portal.hop(engine.opened())
+            here = self._loops.get(loop) or self._open(loop)
+        submitted = await here.store.submit(specs)
+        if engine.waker.waiting:
+            engine.portal.loop.call_soon_threadsafe(engine.waker.wake)
+        here.announcer.ring()
+        return [answer.job_id for answer in submitted]
+
+    def _open(self, loop: asyncio.AbstractEventLoop) -> _Here:
+        store = open_store(self._engine.url, clock=self._engine.clock)
+        store.tables.update(self._engine.tables)
+        announcer = Announcer(store.bell)
+        keeper = loop.create_task(self._keep(loop, store, announcer), name="holdfast-near")
+        here = self._loops[loop] = _Here(store, announcer, keeper)
+        return here
+
+    async def _keep(self, loop: asyncio.AbstractEventLoop, store: SqlStore, announcer: Announcer) -> None:
+        """Until the loop ends, or the engine is closed."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._loops.pop(loop, None)
+            await announcer.close()
+            await store.close()
+
+    def close(self) -> None:
+        """Let every loop close its own; one that has ended has done so."""
+        for loop, here in list(self._loops.items()):
+            if loop.is_running():
+                loop.call_soon_threadsafe(here.keeper.cancel)
+        self._loops.clear()

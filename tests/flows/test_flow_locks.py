@@ -1,0 +1,65 @@
+"""Whoever writes nodes of a flow, and whoever stops it, never wait for each other in a circle."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from holdfast import Engine
+from holdfast.flows import flow_submit
+from holdfast.kernel.graph import Graph, Node
+from holdfast.kernel.job import Job
+from holdfast.kernel.lifecycle import Command
+from holdfast.kernel.lifecycles import WORKFLOW
+from holdfast.kernel.move import Change, Move
+from holdfast.runtime.auditor import audit
+from holdfast.runtime.opening import open_store
+from holdfast.runtime.task import Options
+from holdfast.store.port import Lease
+from holdfast.store.sql_store import SqlStore
+
+NODES = 60
+ROUNDS = 8
+BACK = (WORKFLOW.row("running", Command.HAND_BACK),)
+AGAIN = (WORKFLOW.row("running", Command.RETRY),)
+
+
+async def write(store: SqlStore, held: list[Job]) -> None:
+    """What a worker that stops writes: some are tried again, some handed back, and neither by their ids' order."""
+    later, earlier = held[NODES // 2 :], held[: NODES // 2]
+    await store.apply(
+        [
+            Change(WORKFLOW, AGAIN, "w", [Move(job.id, job.attempt) for job in later], "w"),
+            Change(WORKFLOW, BACK, "w", [Move(job.id, job.attempt) for job in earlier], "w"),
+        ]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beside", ["write", "renew"])
+def test_a_cancel_beside_other_writes(database: str, beside: str) -> None:
+    app = Engine(database)
+
+    @app.task(lifecycle="workflow")
+    def work() -> None: ...
+
+    async def play() -> None:
+        store, other = await app.opened(), open_store(database)
+        graph = Graph("many", tuple(Node(f"n{number}", "work") for number in range(NODES)))
+        try:
+            for number in range(ROUNDS):
+                queue = f"q{number}"
+                flow_id = (await flow_submit.submit(app, graph, "{}", Options(queue=queue))).id
+                held = sorted(await store.claim([queue], NODES, "w"))
+                backwards = [Lease(job.id, job.attempt) for job in reversed(held)]
+                busy = write(other, held) if beside == "write" else other.renew("w", backwards)
+                await asyncio.gather(busy, store.graphs.cancel(flow_id, "enough"))
+        finally:
+            await other.close()
+
+    try:
+        app.portal.call(play())
+        assert app.portal.call(audit(database, processes=False)).violations == []
+    finally:
+        app.close()
