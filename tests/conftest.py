@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import psycopg
 
 pytest_plugins = ["tests.conformance"]
+
+# A run in the background of a shell ignores Ctrl-C, and every process that a test starts would, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW_FOLDERS = ("services", "bench", "store_load", "house/test_conformance_page")
 """Real servers, load, and the whole suite collected once more: too dear for the fast part."""

@@ -55,7 +55,7 @@ def test_a_worker_works_until_it_is_told_to_stop(here: Here) -> None:
     try:
         code, out, err = here.run("run", "add", "-a", "a=41", "--wait", "--timeout", "30s")
         assert (code, out) == (0, "42\n"), err
-        long = here.run("run", "count", "-a", "n=12", "-o", "ids")[1].strip()
+        long = here.run("run", "count", "-a", "n=160", "-o", "ids")[1].strip()
         _until_leased(here, long)
         worker.send_signal(signal.SIGTERM)
         out, err = worker.communicate(timeout=30)
@@ -64,7 +64,7 @@ def test_a_worker_works_until_it_is_told_to_stop(here: Here) -> None:
     # It let the job end, said what it did on stderr, and left stdout alone.
     assert (worker.returncode, out) == (0, "")
     assert "queues default:3, texts, 2 at once" in err
-    assert here.run("job", "wait", long, "--timeout", "0")[1] == "12\n"
+    assert here.run("job", "wait", long, "--timeout", "0")[1] == "160\n"
     assert here.run("workers")[1] == ""
 
 

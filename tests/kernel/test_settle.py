@@ -127,7 +127,7 @@ def test_chance_a_policy_and_a_failure_change_the_delay() -> None:
         (CRAWL, Exhausted.DEAD_LETTER, "failed"),
         (WORKFLOW, None, "failed"),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "name", None) or str(value),
 )
 def test_used_up_tries_end_the_job_as_its_type_says(
     table: Lifecycle, policy: Exhausted | None, state: str, outcome: Outcome

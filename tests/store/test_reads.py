@@ -47,7 +47,7 @@ async def ids(store: SqlStore, **where: Any) -> list[str]:
     return [job.id for job in (await store.reads.list(Filter(**where))).items]
 
 
-@pytest.mark.parametrize("job_id", WRONG_IDS)
+@pytest.mark.parametrize("job_id", WRONG_IDS, ids=range(len(WRONG_IDS)))
 async def test_an_id_of_the_wrong_form_is_simply_not_there(store: SqlStore, job_id: str) -> None:
     reads = store.reads
     assert await reads.get(job_id) is None
@@ -122,7 +122,7 @@ async def test_a_page_that_is_just_full_is_the_last(store: SqlStore) -> None:
     assert await store.reads.list(Filter(task="none"), limit=4) == ([], None)
 
 
-@pytest.mark.parametrize("cursor", WRONG_IDS)
+@pytest.mark.parametrize("cursor", WRONG_IDS, ids=range(len(WRONG_IDS)))
 async def test_a_cursor_that_was_not_given_out_is_an_error(store: SqlStore, cursor: str) -> None:
     with pytest.raises(StoreError) as wrong:
         await store.reads.list(Filter(), cursor=cursor)

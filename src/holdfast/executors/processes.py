@@ -79,7 +79,8 @@ class Child:
         if not self.idle:
             self.kill()
         try:
-            await asyncio.wait_for(self._process.wait(), CLOSE_S)
+            async with asyncio.timeout(CLOSE_S):
+                await self._process.wait()
         except TimeoutError:
             self.kill()
             await self._process.wait()

@@ -66,7 +66,8 @@ class Heart:
         self.next_s = min(max(due_s, now_s + FASTEST_TICK_S), now_s + SLOWEST_TICK_S)
         self.sooner.clear()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.sooner.wait(), self.next_s - now_s)
+            async with asyncio.timeout(self.next_s - now_s):
+                await self.sooner.wait()
 
 
 def alive(pid: int) -> bool:
@@ -121,7 +122,8 @@ async def beat(url: str, owner: str, pid: int) -> None:
         if not due or not alive(pid):
             continue
         try:
-            lost = set(await asyncio.wait_for(store.renew(owner, due), RENEWAL_S))
+            async with asyncio.timeout(RENEWAL_S):
+                lost = set(await store.renew(owner, due))
         except Exception as error:  # whatever it is, the next tick tries again and the worker watches its leases
             say(error=f"{type(error).__name__}: {error}")
             await asyncio.sleep(FASTEST_TICK_S)

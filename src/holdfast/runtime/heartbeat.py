@@ -22,6 +22,7 @@ GIVE_UP_AT = 0.8
 """The share of a lease after which a job that was not renewed is stopped here: before others may have it."""
 LOOK_EVERY_S = 0.1
 AGAIN_S = 0.5
+STOP_S = 10.0
 LONGEST_LINE = 1 << 24
 
 log = get_logger("holdfast.heartbeat")
@@ -190,7 +191,12 @@ class Heartbeat:
         self._stopping = True
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
-            await self._process.wait()
+            try:
+                async with asyncio.timeout(STOP_S):
+                    await self._process.wait()
+            except TimeoutError:  # a database that does not answer keeps it: nothing is lost with it
+                self._process.kill()
+                await self._process.wait()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

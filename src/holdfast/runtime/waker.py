@@ -29,8 +29,10 @@ class Waker:
             self._event.clear()
             self.waiting += 1
             try:
+                # Not wait_for: before Python 3.12 it swallows a cancellation that comes together with the event.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._event.wait(), timeout_s)
+                    async with asyncio.timeout(timeout_s):
+                        await self._event.wait()
             finally:
                 self.waiting -= 1
 

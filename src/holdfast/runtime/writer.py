@@ -126,7 +126,8 @@ class Writer:
     async def stop(self, timeout_s: float | None = None) -> None:
         """Write what is left, for as long as that may take, and end."""
         try:
-            await asyncio.wait_for(self.flush(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self.flush()
         except TimeoutError:
             log.error("not_written", jobs=self.pending)
         if self._task is not None:

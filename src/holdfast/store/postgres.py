@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import asyncpg
@@ -20,6 +20,7 @@ Connection = asyncpg.Connection
 MIGRATION_LOCK = 0x686F6C64
 CHANNEL = "holdfast"
 LISTEN_AGAIN_S = 1.0
+CLOSE_S = 5.0
 CONNECTION_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
 # Plans that do not depend on statistics: a table that was loaded a moment ago has none. A read may sort the
@@ -81,7 +82,8 @@ class _Pool:
 
     async def close(self) -> None:
         while self._free:
-            await self._free.pop().close()
+            with suppress(TimeoutError):  # a server that does not say goodbye is cut off
+                await self._free.pop().close(timeout=CLOSE_S)
 
 
 def _is_lost(error: Exception) -> bool:
