@@ -74,8 +74,8 @@ test: check
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: setup
-	$(BIN)/python -m bench store
 	$(BIN)/python -m bench peers
+	$(BIN)/python -m bench store --quick
 
 # The tests that carry load, with the figures of a long run: hours.
 soak: setup

@@ -80,7 +80,7 @@ def test_a_workflow_job_is_stopped_from_every_state_that_is_not_final(client: Cl
     for state in living:
         for way in ("http", "python"):
             job_id = _standing(client, engine, str(state))
-            assert str(engine.label(engine.get_job(job_id))) == str(state)
+            assert engine.get_job(job_id).state == str(state)
             if way == "python":
                 assert str(engine.cancel_job(job_id, mode="hard")) == "CANCELLED"
             else:

@@ -79,7 +79,7 @@ class Drawn:
         fails_fast = "failed" in self.expected.values() and self.graph.on_failure is not OnFailure.FINISH
         if not fails_fast and not self.cut_short:
             assert ends_of(rows) == self.expected
-        assert app.get_job(self.handle.id).state == reference.overall(self.expected)
+        assert self.handle.job().state == reference.overall(self.expected)
 
     def stop_and_bring_back(self) -> None:
         """Cancelled in the middle, and brought back once all of it has stopped; one in which a node failed is not."""

@@ -14,12 +14,12 @@ from holdfast.runtime.auditor import audit
 from holdfast.runtime.views import job_view
 from holdfast.testing import MovableClock, drain
 from tests.flows.invoices import declare
-from tests.runtime.working import events_of
+from tests.runtime.working import events_of, job_of
 
 
 def labels(app: Engine, handle: FlowHandle) -> dict[str, str]:
     """Of each node, the state as its lifecycle calls it."""
-    return {node.name: str(app.label(app.get_job(node.job_id))) for node in handle.nodes() if node.item is None}
+    return {node.name: str(app.get_job(node.job_id).state) for node in handle.nodes() if node.item is None}
 
 
 def ids(handle: FlowHandle) -> dict[str, str]:
@@ -66,13 +66,13 @@ def test_a_branch_not_taken_is_skipped_and_what_hangs_on_it_alone(app: Engine) -
         *_, last = events_of(app, job_id)
         assert (last.type, last.reason, last.from_state) == ("job_skipped", "branch_not_taken", "waiting")
         assert view(app, job_id)["output_metadata"] == {"reason": "branch_not_taken"}
-        assert not app.label(app.get_job(job_id)).was_executed()
+        assert not app.get_job(job_id).state.was_executed()
     assert handle.state() == "COMPLETED", "a flow with skipped nodes completes"
     sound(app)
 
 
 def view(app: Engine, job_id: str) -> dict[str, Any]:
-    job = app.get_job(job_id)
+    job = job_of(app, job_id)
     return job_view(job, app.tables[job.lifecycle])
 
 

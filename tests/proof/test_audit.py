@@ -183,6 +183,16 @@ async def test_a_key_may_pass_on_when_its_window_is_over(made: Made) -> None:
     assert (await made.audit()).violations == []
 
 
+async def test_a_window_of_its_own_is_on_record(made: Made) -> None:
+    """Shorter than its lifecycle's, and over: no alarm. Not over, and the key in two hands: an alarm."""
+    first = await made.lives.submit("brief", "crawl", key="w", key_scope="s", key_window_ms=1_000, delay_ms=9_000)
+    made.clock.pass_ms(1_000)
+    second = await made.lives.submit("brief2", "crawl", key="w", key_scope="s", key_window_ms=1_000)
+    assert (await made.audit()).violations == []
+    made.sql("UPDATE holdfast_job SET created_at_ms = created_at_ms - 1000 WHERE id = ?", second)
+    assert len(found(await made.audit(), second, "I11")) + len(found(await made.audit(), first, "I11")) == 1
+
+
 SEAL_COLUMNS = (
     "number",
     "first_pos",

@@ -21,7 +21,7 @@ from holdfast.store.sql_store import SqlStore
 from holdfast.testing import MovableClock, drain
 from tests.runtime.app import note, noted
 from tests.runtime.engines import engine_on
-from tests.runtime.working import events_of, signals_of, until, working
+from tests.runtime.working import events_of, job_of, signals_of, until, working
 
 COUNTERS = (
     "urls_total",
@@ -35,7 +35,7 @@ COUNTERS = (
 
 
 def view(app: Engine, job_id: str) -> dict[str, Any]:
-    return job_view(app.get_job(job_id), CRAWL, signals_of(app, job_id))
+    return job_view(job_of(app, job_id), CRAWL, signals_of(app, job_id))
 
 
 @pytest.mark.rule("C03")
@@ -193,7 +193,7 @@ def test_seven_counters_and_an_eta_while_it_runs_and_after(app: Engine, tmp_path
         "tokens_estimated": 800,
     }
     # Signals are gone after a day, the counters are not.
-    assert job_view(app.get_job(job.id), CRAWL)["progress"]["counters"]["tokens_estimated"] == 800
+    assert job_view(job.job(), CRAWL)["progress"]["counters"]["tokens_estimated"] == 800
     assert json.loads(signals_of(app, job.id)[-1].payload)["counters"]["urls_processed"] == 8
 
 

@@ -21,11 +21,11 @@ from holdfast.runtime.views import iso, job_view
 from holdfast.testing import MovableClock, drain
 from tests.runtime.app import note, noted, spin
 from tests.runtime.engines import engine_on
-from tests.runtime.working import events_of, until, working
+from tests.runtime.working import events_of, job_of, until, working
 
 
 def view(app: Engine, job_id: str) -> dict[str, Any]:
-    return job_view(app.get_job(job_id), WORKFLOW)
+    return job_view(job_of(app, job_id), WORKFLOW)
 
 
 @pytest.mark.rule("W03")

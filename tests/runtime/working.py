@@ -67,7 +67,8 @@ def signals_of(app: Engine, job_id: str) -> list[Any]:
 
 
 def job_of(app: Engine, job_id: str) -> Job:
-    return app.get_job(job_id)
+    """The row as the database has it."""
+    return app.portal.call(app.ajob(job_id))
 
 
 class WorkerProcess:

@@ -87,7 +87,7 @@ def _line(stage: View) -> list[str | Text]:
     return [
         stage["name"],
         Text(stage["status"], COLOURS[stage["status"]]),
-        f"{took / 1_000:.2f} s" if took and stage["status"] != "skipped" else "",
+        f"{took / 1_000:.2f} s" if took is not None and stage["status"] != "skipped" else "",
         ", ".join(f"{name} {count:g}" for name, count in stage["metrics"].items() if name != "duration_seconds"),
         _said(stage),
     ]

@@ -20,6 +20,7 @@ from holdfast.kernel.payload import encode
 from holdfast.kernel.state import State
 from holdfast.runtime.durations import Duration
 from holdfast.runtime.handle import JobHandle
+from holdfast.runtime.shown import ShownJob, labelled
 from holdfast.runtime.task import Options, Task
 from holdfast.store.dead_letters import Letter
 from holdfast.store.sql_store import SqlStore
@@ -115,43 +116,34 @@ class RemoteEngine(Engine):
     def label(self, job: Job) -> State:
         return self._labels.get((job.lifecycle, job.state)) or super().label(job)
 
-    def get_job(self, job_id: str) -> Job:
-        return self.portal.call(self.ajob(job_id))
+    async def _get_job(self, job_id: str) -> ShownJob:
+        job = await self.ajob(job_id)
+        return labelled(job, self.label(job))
 
-    def list_jobs(self, *, state: str | None = None, limit: int = 50, **where: Any) -> list[Job]:
-        return self.portal.call(self._list_jobs(limit, {"state": state, **where}))
-
-    async def _list_jobs(self, limit: int, where: Mapping[str, Any]) -> list[Job]:
-        jobs: list[Job] = []
+    async def _list_jobs(self, state: str | None, limit: int, where: dict[str, Any]) -> list[ShownJob]:
+        jobs: list[ShownJob] = []
         cursor: str | None = None
         while len(jobs) < limit:
-            page = await self.connection.get("/jobs", limit=min(limit - len(jobs), PAGE), cursor=cursor, **where)
-            jobs += [self.seen(view) for view in page["items"]]
+            many = min(limit - len(jobs), PAGE)
+            page = await self.connection.get("/jobs", limit=many, cursor=cursor, state=state, **where)
+            jobs += [labelled(job, self.label(job)) for job in map(self.seen, page["items"])]
             cursor = page["next_cursor"]
             if cursor is None:
                 break
         return jobs
 
-    async def acancel_job(self, job_id: str, reason: str = "cancelled", *, mode: str = "soft") -> State:
-        body = {"reason": reason, "mode": mode}
-        return self.label(self.seen(await self.connection.post(_path(job_id, "cancel"), body)))
+    async def _cancel_job(self, job_id: str, reason: str, mode: str) -> State:
+        return self.label(self.seen(await self._post(_path(job_id, "cancel"), reason=reason, mode=mode)))
 
-    def resume_job(self, job_id: str, reason: str = "resumed") -> State:
-        view = self.portal.call(self._post(_path(job_id, "resume"), reason=reason))
-        return self.label(self.seen(view))
+    async def _resume_job(self, job_id: str, reason: str) -> State:
+        return self.label(self.seen(await self._post(_path(job_id, "resume"), reason=reason)))
 
-    def retry_job(self, job_id: str, reason: str = "retried") -> JobHandle[Any]:
-        view = self.portal.call(self._post(_path(job_id, "retry"), reason=reason))
+    async def _retry_job(self, job_id: str, reason: str) -> JobHandle[Any]:
+        return JobHandle(self, (await self._post(_path(job_id, "retry"), reason=reason))["id"])
+
+    async def _replay(self, job_id: str, edits: Mapping[str, Any] | None, reason: str) -> JobHandle[Any]:
+        view = await self._post(_path(job_id, "replay"), reason=reason, edits=dict(edits or {}))
         return JobHandle(self, view["id"])
-
-    def replay(
-        self, job_id: str, *, edits: Mapping[str, Any] | None = None, reason: str = "replayed"
-    ) -> JobHandle[Any]:
-        view = self.portal.call(self._post(_path(job_id, "replay"), reason=reason, edits=dict(edits or {})))
-        return JobHandle(self, view["id"])
-
-    def dead_letters(self, **wanted: Any) -> list[Letter]:
-        return self.portal.call(self._dead_letters(wanted))
 
     async def _dead_letters(self, wanted: Mapping[str, Any]) -> list[Letter]:
         where = {"group" if name == "fingerprint" else name: value for name, value in wanted.items()}
@@ -166,13 +158,12 @@ class RemoteEngine(Engine):
             if cursor is None:
                 return found
 
-    def pause_queue(self, queue: str, reason: str | None = None) -> None:
+    async def _pause_queue(self, queue: str, reason: str | None) -> None:
         said = {} if reason is None else {"reason": reason}
-        self.portal.call(self._post(f"/queues/{quote(queue, safe='')}/pause", **said))
+        await self._post(f"/queues/{quote(queue, safe='')}/pause", **said)
 
-    def resume_queue(self, queue: str) -> bool:
-        answer = self.portal.call(self._post(f"/queues/{quote(queue, safe='')}/resume"))
-        return bool(answer["was_paused"])
+    async def _resume_queue(self, queue: str) -> bool:
+        return bool((await self._post(f"/queues/{quote(queue, safe='')}/resume"))["was_paused"])
 
     async def _post(self, path: str, **body: Any) -> Any:
         return await self.connection.post(path, body)

@@ -13,7 +13,6 @@ from holdfast.flows.flow import Flow
 from holdfast.flows.flow_handle import FlowHandle
 from holdfast.flows.flow_run import Drawn, Run, drawn
 from holdfast.kernel.graph import JoinKind
-from holdfast.kernel.job import Job
 from holdfast.kernel.payload import encode
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.task import Options
@@ -76,9 +75,6 @@ class RemoteFlowHandle(FlowHandle):
             tuple(row for kept, row in rows if kept),
             tuple(Way(edge["from"], edge["to"], edge["taken"] is False) for edge in view["edges"]),
         )
-
-    async def _resume(self, reason: str) -> Job:
-        return self.engine.seen(await self.engine.connection.post(f"/flows/{self.id}/resume", {"reason": reason}))
 
     async def _retry(self, reason: str) -> FlowHandle:
         view = await self.engine.connection.post(f"/flows/{self.id}/retry", {"reason": reason})

@@ -189,7 +189,7 @@ class Story:
         for violation in report.violations[:5]:
             self._say(Text(str(violation), "red"))
         mine = QUEUE if self._db else None  # a database of the user's has other jobs too
-        ours = Counter(job.state for job in told.app.list_jobs(queue=mine, limit=500))
+        ours = Counter(job.state.canonical.value for job in told.app.list_jobs(queue=mine, limit=500))
         self._say(", ".join(f"{count} {state}" for state, count in sorted(ours.items())))
         verdict = Text(f"{report.total_violations} violations", "bold red" if report.total_violations else "bold green")
         self._say(verdict.append(f" in {report.jobs} jobs, {report.events} events, {report.seals} seals", "default"))

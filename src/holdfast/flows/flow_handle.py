@@ -58,7 +58,7 @@ class FlowHandle(JobHandle[dict[str, Any]]):
         return self.engine.resume_job(self.id, reason)
 
     async def aresume(self, reason: str = "resumed") -> State:
-        return self.engine.label(await self.engine.portal.hop(self._resume(reason)))
+        return await self.engine.aresume_job(self.id, reason)
 
     def retry(self, reason: str = "retried") -> FlowHandle:
         """The flow that goes on where this one failed or was cancelled: what ended well is not run again.
@@ -79,13 +79,6 @@ class FlowHandle(JobHandle[dict[str, Any]]):
 
     async def _graph(self) -> tuple[Graph, dict[str, str]]:
         return await graph_of(store := await self.engine.opened(), await run_of(store, self.id))
-
-    async def _resume(self, reason: str) -> Any:
-        from holdfast.runtime.commands import resume
-
-        job = await resume(await self.engine.opened(), self.id, reason)
-        self.engine.woken()
-        return job
 
     async def _retry(self, reason: str) -> FlowHandle:
         answer = await retry(await self.engine.opened(), self.id, reason)

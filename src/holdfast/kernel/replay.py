@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from holdfast.kernel.event import Event
 from holdfast.kernel.lifecycle import Lifecycle, Tries
@@ -98,15 +98,19 @@ def advance(job: Replayed, event: Event, step: Step, claimable: frozenset[str]) 
         job.outcome_digest = event.digest
 
 
-def _due(event: Event) -> int | None:
-    if event.payload is None:
-        return event.at_ms if event.payload_digest is None else None
+def said_by(event: Event) -> dict[str, Any]:
+    """What an event's payload says by name; nothing when it has none, or one that nobody of ours has written."""
     try:
-        said = json.loads(event.payload)
+        said = json.loads(event.payload or "{}")
     except ValueError:
-        said = None
-    if not isinstance(said, dict):
-        return event.at_ms
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _due(event: Event) -> int | None:
+    if event.payload is None and event.payload_digest is not None:
+        return None
+    said = said_by(event)
     delay = said.get("delay_ms")
     due = said.get("due_at_ms", event.at_ms + (delay if isinstance(delay, int) else 0))
     return due if isinstance(due, int) else event.at_ms

@@ -14,6 +14,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.invariants import Inspector, Violation
 from holdfast.kernel.job import Job
 from holdfast.kernel.policy import KeyHold
+from holdfast.kernel.replay import said_by
 from holdfast.runtime.audit_flows import check_flows
 from holdfast.runtime.audit_purges import PurgeLog, among
 from holdfast.runtime.findings import Findings, Progress, Tick
@@ -147,13 +148,17 @@ class _Pass:
             found = await self._reads.get_many(job_ids)
             live = sorted((j for j in found if j.finished_at_ms is None), key=lambda j: (j.created_at_ms, j.id))
             for first, second in pairwise(live):
-                if not self._may_pass(first, second):
+                if not await self._may_pass(first, second):
                     message = f"key {key!r} of scope {scope!r} is also held by job {first.id}"
                     self._findings.add(Violation("I11", second.id, None, message))
 
-    def _may_pass(self, first: Job, second: Job) -> bool:
+    async def _may_pass(self, first: Job, second: Job) -> bool:
         """A key that is held for a window passes on when it is over, whether its job has ended or not."""
         table = self._tables.get(second.lifecycle)
         if table is None or table.policies.key_hold is not KeyHold.WINDOW:
             return False
-        return second.created_at_ms - first.created_at_ms >= (table.policies.key_window_ms or 0)
+        said = [said_by(event) for event in (await self._reads.events(second.id))[:1]]
+        window_ms = said[0].get("key_window_ms") if said else None
+        if not isinstance(window_ms, int):
+            window_ms = table.policies.key_window_ms or 0
+        return second.created_at_ms - first.created_at_ms >= window_ms

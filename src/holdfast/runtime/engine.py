@@ -27,6 +27,7 @@ from holdfast.runtime.opening import open_store
 from holdfast.runtime.portal import Portal
 from holdfast.runtime.registry import Registry, TaskOptions, declare
 from holdfast.runtime.scheduler import Schedule, Scheduler
+from holdfast.runtime.shown import ShownJob, shown
 from holdfast.runtime.task import Decorator, Task
 from holdfast.runtime.waker import Waker
 from holdfast.runtime.weights import Queues
@@ -129,7 +130,8 @@ class Engine:
             raise NotFoundError("lifecycle", name, f"known here: {known}") from None
 
     def label(self, job: Job) -> State:
-        return self.table(job.lifecycle).state(job.state)
+        """A job's state, by its lifecycle's own name."""
+        return job.state if isinstance(job.state, State) else self.table(job.lifecycle).state(job.state)
 
     async def opened(self) -> SqlStore:
         """The store, opened and brought up to date. Only inside the engine's own loop."""
@@ -193,55 +195,113 @@ class Engine:
         chosen: Task[Any, Any] = Task(self, definition).options(**options)
         return chosen._submit([chosen.spec_of(definition.signature.pack_named(args or {}))])[0]
 
-    def get_job(self, job_id: str) -> Job:
-        return self.portal.call(self._on(commands.get_job, job_id))
+    def get_job(self, job_id: str) -> ShownJob:
+        """One job as it stands, or NotFoundError."""
+        return self.portal.call(self._get_job(job_id))
 
-    def list_jobs(self, *, state: str | None = None, limit: int = 50, **where: Any) -> list[Job]:
+    async def aget_job(self, job_id: str) -> ShownJob:
+        return await self.portal.hop(self._get_job(job_id))
+
+    async def _get_job(self, job_id: str) -> ShownJob:
+        store = await self.opened()
+        return await shown(store, await commands.get_job(store, job_id))
+
+    def list_jobs(self, *, state: str | None = None, limit: int = 50, **where: Any) -> list[ShownJob]:
+        """The newest jobs, of one state by any lifecycle's name for it; `where` names other columns: task, queue, …"""
+        return self.portal.call(self._list_jobs(state, limit, where))
+
+    async def alist_jobs(self, *, state: str | None = None, limit: int = 50, **where: Any) -> list[ShownJob]:
+        return await self.portal.hop(self._list_jobs(state, limit, where))
+
+    async def _list_jobs(self, state: str | None, limit: int, where: dict[str, Any]) -> list[ShownJob]:
         states = None if state is None else commands.states_named(self.tables, state)
-        chosen = Filter(states=states, **where)
-        return self.portal.call(self._on(commands.list_jobs, chosen, limit))
+        store = await self.opened()
+        found = await commands.list_jobs(store, Filter(states=states, **where), limit)
+        return [await shown(store, job) for job in found]
 
     def cancel_job(self, job_id: str, reason: str = "cancelled", *, mode: str = "soft") -> State:
-        return self.portal.call(self.acancel_job(job_id, reason, mode=mode))
+        """Stop a job: at once when it is not running, else by asking its worker (soft) or for good (hard)."""
+        return self.portal.call(self._cancel_job(job_id, reason, mode))
 
     async def acancel_job(self, job_id: str, reason: str = "cancelled", *, mode: str = "soft") -> State:
+        return await self.portal.hop(self._cancel_job(job_id, reason, mode))
+
+    async def _cancel_job(self, job_id: str, reason: str, mode: str) -> State:
         return self.label(await self._on(commands.cancel, job_id, reason, mode))
 
     def resume_job(self, job_id: str, reason: str = "resumed") -> State:
-        return self.label(self.portal.call(self._on(commands.resume, job_id, reason)))
+        """Let a cancelled job go on, where its lifecycle has that."""
+        return self.portal.call(self._resume_job(job_id, reason))
+
+    async def aresume_job(self, job_id: str, reason: str = "resumed") -> State:
+        return await self.portal.hop(self._resume_job(job_id, reason))
+
+    async def _resume_job(self, job_id: str, reason: str) -> State:
+        return self.label(await self._on(commands.resume, job_id, reason))
 
     def retry_job(self, job_id: str, reason: str = "retried") -> JobHandle[Any]:
         """Run a job now: one that waits becomes due, one that ended badly is submitted once more under its parent."""
-        check = dead.checker(self.registry)
-        retried = self.portal.call(self._on(commands.retry, job_id, reason, check=check))
+        return self.portal.call(self._retry_job(job_id, reason))
+
+    async def aretry_job(self, job_id: str, reason: str = "retried") -> JobHandle[Any]:
+        return await self.portal.hop(self._retry_job(job_id, reason))
+
+    async def _retry_job(self, job_id: str, reason: str) -> JobHandle[Any]:
+        retried = await self._on(commands.retry, job_id, reason, check=dead.checker(self.registry))
         return JobHandle(self, retried.job_id)
 
     def dead_letters(self, **wanted: Any) -> list[Letter]:
         """Dead letters that wait for somebody; by reason_code, stage, task or fingerprint, `resolved=None` for all."""
-        return self.portal.call(self._on(dead.matching, Wanted(**wanted)))
+        return self.portal.call(self._dead_letters(wanted))
+
+    async def adead_letters(self, **wanted: Any) -> list[Letter]:
+        return await self.portal.hop(self._dead_letters(wanted))
+
+    async def _dead_letters(self, wanted: Mapping[str, Any]) -> list[Letter]:
+        return await dead.matching(await self.opened(), Wanted(**wanted))
 
     def replay(
         self, job_id: str, *, edits: Mapping[str, Any] | None = None, reason: str = "replayed"
     ) -> JobHandle[Any]:
         """A new job that does what a dead-lettered one was to do, arguments edited or not; twice gives the same job."""
+        return self.portal.call(self._replay(job_id, edits, reason))
+
+    async def areplay(
+        self, job_id: str, *, edits: Mapping[str, Any] | None = None, reason: str = "replayed"
+    ) -> JobHandle[Any]:
+        return await self.portal.hop(self._replay(job_id, edits, reason))
+
+    async def _replay(self, job_id: str, edits: Mapping[str, Any] | None, reason: str) -> JobHandle[Any]:
         check = dead.checker(self.registry)
-        answers = self.portal.call(self._on(dead.replay, [job_id], edits=edits, check=check, reason=reason))
+        answers = await self._on(dead.replay, [job_id], edits=edits, check=check, reason=reason)
         return JobHandle(self, answers[job_id].job_id)
 
     def pause_queue(self, queue: str, reason: str | None = None) -> None:
         """Let no worker claim from a queue; what runs goes on."""
-        self.portal.call(self._on(lambda store: Operating(store).pause(queue, reason)))
+        self.portal.call(self._pause_queue(queue, reason))
+
+    async def apause_queue(self, queue: str, reason: str | None = None) -> None:
+        await self.portal.hop(self._pause_queue(queue, reason))
+
+    async def _pause_queue(self, queue: str, reason: str | None) -> None:
+        await Operating(await self.opened()).pause(queue, reason)
 
     def resume_queue(self, queue: str) -> bool:
         """Whether it was paused."""
-        return self.portal.call(self._on(lambda store: Operating(store).unpause(queue)))
+        return self.portal.call(self._resume_queue(queue))
+
+    async def aresume_queue(self, queue: str) -> bool:
+        return await self.portal.hop(self._resume_queue(queue))
+
+    async def _resume_queue(self, queue: str) -> bool:
+        return await self._on(lambda store: Operating(store).unpause(queue))
 
     async def _on(
         self, command: Callable[Concatenate[SqlStore, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """A command on this engine's store; whoever waits in this process looks again afterwards."""
+        """A command on this engine's store; whoever waits for something to do looks again afterwards."""
         done = await command(await self.opened(), *args, **kwargs)
-        self.waker.wake()
+        self.woken()
         return done
 
     @contextmanager

@@ -53,7 +53,7 @@ class JobHandle(Generic[R]):
         return self.engine.portal.call(coroutine)
 
     def job(self) -> Job:
-        """The whole row."""
+        """The whole row, as the database has it: its state by its canonical name."""
         job: Job = self._call(self._job())
         return job
 
@@ -87,7 +87,7 @@ class JobHandle(Generic[R]):
         return self.engine.cancel_job(self.id, reason, mode=mode)
 
     async def acancel(self, reason: str = "cancelled", *, mode: str = "soft") -> State:
-        return await self.engine.portal.hop(self.engine.acancel_job(self.id, reason, mode=mode))
+        return await self.engine.acancel_job(self.id, reason, mode=mode)
 
     def events(self) -> list[Event]:
         events: list[Event] = self._call(self._events())

@@ -14,7 +14,7 @@ from holdfast.kernel.job import Spec, bind, bound_columns
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.limit import gate_of
 from holdfast.kernel.payload import digest
-from holdfast.kernel.policy import Duplicates
+from holdfast.kernel.policy import Duplicates, KeyHold
 from holdfast.store.dialect import NewJob
 from holdfast.store.reading import is_id
 
@@ -94,15 +94,21 @@ def _share(spec: Spec, tables: Tables) -> _Shared:
         *(scope, spec.key, spec.correlation_id, spec.trace_id, spec.parent_id, spec.tags, spec.options),
         *(min(-said.get("urgency", spec.priority), INT32[-1]), gate.name if gate else ""),
     )
-    after = (table.submit_event, spec.actor, spec.reason, spec.cause, _said(spec))
+    after = (table.submit_event, spec.actor, spec.reason, spec.cause, _said(spec, table))
     return _Shared(before, after, bound_columns(spec._replace(key_scope=scope), expire_after))
 
 
-def _said(spec: Spec) -> str | None:
-    """The first event's payload: when the job is due, where that is not at once."""
+def _said(spec: Spec, table: Lifecycle) -> str | None:
+    """The first event's payload: when the job is due, where that is not at once, and its key's own window."""
+    said: dict[str, int] = {}
     if spec.due_at_ms is not None:
-        return f'{{"due_at_ms":{spec.due_at_ms}}}'
-    return f'{{"delay_ms":{spec.delay_ms}}}' if spec.delay_ms else None
+        said["due_at_ms"] = spec.due_at_ms
+    elif spec.delay_ms:
+        said["delay_ms"] = spec.delay_ms
+    # Without it the audit could not tell a key that passed on in time from one that two live jobs hold.
+    if spec.key is not None and spec.key_window_ms and table.policies.key_hold is KeyHold.WINDOW:
+        said["key_window_ms"] = spec.key_window_ms
+    return json.dumps(said, separators=(",", ":")) if said else None
 
 
 def plain(name: str, text: str) -> bytes:
