@@ -27,7 +27,7 @@ def test_many_are_cancelled_by_filter_after_a_dry_run(client: Client, engine: En
     assert again.content == done.content
     assert {engine.get_job(job_id).state for job_id in adds} == {"cancelled"}
     assert {events(engine, job_id)[-1].reason for job_id in adds} == {"all"}
-    assert engine.get_job(other).state == "queued"
+    assert engine.get_job(other).state == "CREATED"
     by_state = client.post("/api/jobs/cancel", {"state": "CREATED", "dry_run": False})
     assert [item["id"] for item in by_state.json()["items"]] == [other]
 

@@ -13,7 +13,7 @@ from tests.docs.pages import blocks, commands, pattern, play
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "README.md": 2,
-    "docs/quickstart.md": 6,
+    "docs/quickstart.md": 7,
     "docs/how-to/testing.md": 1,
     "docs/how-to/handlers.md": 1,
     "docs/how-to/schedules.md": 5,

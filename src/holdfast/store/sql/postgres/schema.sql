@@ -279,7 +279,7 @@ CREATE TABLE holdfast_flow (
     cancelled integer NOT NULL
 );
 
--- A node of a flow, and how the edges into it stand.
+-- A node of a flow, and how the edges into it stand: counted up as its parents end, in place where there is room.
 CREATE TABLE holdfast_node (
     job_id uuid NOT NULL PRIMARY KEY,
     flow_id uuid NOT NULL,
@@ -291,7 +291,7 @@ CREATE TABLE holdfast_node (
     taken integer NOT NULL,
     dead integer NOT NULL,
     broken integer NOT NULL
-);
+) WITH (fillfactor = 60);
 CREATE INDEX holdfast_node_flow ON holdfast_node (flow_id, name, item);
 
 -- `cut`: the parent's branch left the child out.
