@@ -17,7 +17,7 @@ from tests.runtime.working import WorkerProcess
 
 JOBS = 10_000
 HARD_END_S = 55.0
-KILL_EVERY_S = 1.5
+KILL_EVERY_S = 1.2
 WORKERS = 2
 
 
@@ -69,7 +69,7 @@ def _submit(app: Engine, chance: random.Random) -> list[str]:
 
 
 def _cancel_some(app: Engine, chance: random.Random, ids: list[str]) -> None:
-    for job_id in chance.sample(ids, 20):
+    for job_id in chance.sample(ids, 100):
         try:
             app.cancel_job(job_id, "chaos", mode=chance.choice(["soft", "hard"]))
         except HoldfastError:
