@@ -24,13 +24,14 @@ define lock
 	@rm requirements/$(1).new
 endef
 
-.PHONY: help setup demo dev check fast test bench soak locks docs clean
+.PHONY: help setup demo brief dev check fast test bench soak locks docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   .venv with everything          make demo    the engine at work, core only"
 	@echo "make test    all checks and all tests       make fast    tests that are not slow"
 	@echo "make check   lint, format, types, layers    make docs    regenerate the generated pages"
+	@echo "make brief   the example pipeline: a page from three news feeds (ARGS=--evaluate)"
 	@echo "make dev     an engine to play with         make bench   measurements    make soak  a long run"
 	@echo "make locks   write the locks (UPGRADE=--upgrade)  make clean   remove what make made"
 
@@ -57,6 +58,9 @@ setup: .venv/.dev
 
 demo: .venv/.core
 	$(BIN)/holdfast demo
+
+brief: setup
+	$(BIN)/python -m examples.news_brief $(ARGS)
 
 dev: .venv/.core
 	$(BIN)/holdfast dev

@@ -17,7 +17,11 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NEWS_BRIEF_DB"] = asked.db or f"sqlite:///{folder}/news.db"
-        return run(asked)
+        try:
+            return run(asked)
+        except ModuleNotFoundError as missing:
+            print(f"{missing}: pip install {missing.name}, or run `make brief`, which brings it", file=sys.stderr)
+            return 1
 
 
 def run(asked: argparse.Namespace) -> int:
