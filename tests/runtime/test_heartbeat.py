@@ -13,7 +13,8 @@ from holdfast.runtime.heart import Heart
 from holdfast.runtime.heartbeat import Heartbeat
 from holdfast.runtime.worker import Worker
 from holdfast.store.port import Lease
-from tests.runtime.app import noted
+from tests.runtime.app import noted, spin
+from tests.runtime.engines import engine_on
 from tests.runtime.working import events_of, signals_of, until, worker_process, working
 from tests.store.scenes import START_MS
 
@@ -102,6 +103,37 @@ def test_a_heart_that_is_still_starting_costs_no_lease(app: Engine, tmp_path: Pa
         assert not worker.heart.ready
         os.kill(_pid(worker), signal.SIGCONT)
     assert app.get_job(job.id).attempt == 1
+
+
+@pytest.mark.slow
+def test_a_heart_gets_ready_when_a_renewal_comes_near(database: str) -> None:
+    """Leases of a minute that end long before cost next to nothing; one of two seconds is renewed in time."""
+    with engine_on(database) as app:
+
+        @app.task
+        def short() -> None: ...
+
+        with working(app, heartbeat=True, chores=True) as worker:
+            short.submit().wait(20)
+            assert worker.heart
+            until(lambda: _command(_pid(worker)).endswith("later"))
+            time.sleep(0.5)
+            assert not worker.heart.ready
+
+            @app.task(lease="2s")
+            async def hog() -> None:
+                await asyncio.to_thread(until, lambda: worker.heart and worker.heart.ready)
+                spin(5.0)
+
+            job = hog.submit()
+            assert job.wait(60) == "succeeded"
+            assert (worker.lost, worker.writer.refused) == (0, 0)
+        assert job.job().attempt == 1
+        assert len([row for row in signals_of(app, job.id) if row.type == "job_lease_renewed"]) >= 3
+
+
+def _command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
 
 
 async def nobody(leases: list[Lease]) -> list[str]:

@@ -1,11 +1,13 @@
 """The heartbeat's own process: renews a worker's leases while a handler keeps the interpreter to itself.
 
-    python -m holdfast.runtime.heart URL OWNER PID
+    python -m holdfast.runtime.heart URL OWNER PID now|later
 
 It is told of leases on its standard input, a JSON list a line, before their handlers start: [every_ms, since_s, new,
 gone, until_s], new and gone being lists of [id, attempt]. Behind `until_s`, if there is one, it lets them end. It
 answers on its standard output after each renewal: {"kept": […], "lost": […], "at_s": …}, or {"error": …}; and
-{"ready": true} once it can. Times are the machine's monotonic clock, which both sides share. It ends with its input.
+{"ready": true} once it can. That is at once, or, with `later`, when the first renewal comes near: most leases end long
+before, and getting ready costs as much as thousands of short jobs. Times are the machine's monotonic clock, which both
+sides share. It ends with its input.
 A worker that is stopped or dead is not kept alive: its leases run out, as they should.
 """
 
@@ -18,15 +20,18 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from holdfast.runtime.opening import open_store
-from holdfast.store.port import Lease
+if TYPE_CHECKING:
+    from holdfast.store.port import Lease
+    from holdfast.store.sql_store import SqlStore
 
 FASTEST_TICK_S = 0.1
 SLOWEST_TICK_S = 5.0
+AHEAD_S = 2 * SLOWEST_TICK_S
+"""A renewal that is due within this time is near: one more look comes before it."""
 RENEWAL_S = 10.0
 """A renewal that takes longer is given up: the connection may be half open."""
 
@@ -49,7 +54,14 @@ class Heart:
         if new and when[1] < self.next_s:
             self.sooner.set()
 
+    @property
+    def soonest_s(self) -> float:
+        """When the next renewal is due."""
+        return min((due_s for _, due_s, _ in self.leases.values()), default=math.inf)
+
     def due(self, now_s: float) -> list[Lease]:
+        from holdfast.store.port import Lease
+
         for lease in [lease for lease, (_, _, until_s) in self.leases.items() if until_s <= now_s]:
             del self.leases[lease]
         return [Lease(*lease) for lease, (_, due_s, _) in self.leases.items() if due_s <= now_s]
@@ -62,8 +74,7 @@ class Heart:
     async def wait(self) -> None:
         """Until the next lease is due, one that comes meanwhile included."""
         now_s = time.monotonic()
-        due_s = min((due_s for _, due_s, _ in self.leases.values()), default=now_s + SLOWEST_TICK_S)
-        self.next_s = min(max(due_s, now_s + FASTEST_TICK_S), now_s + SLOWEST_TICK_S)
+        self.next_s = min(max(self.soonest_s, now_s + FASTEST_TICK_S), now_s + SLOWEST_TICK_S)
         self.sooner.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.next_s - now_s):
@@ -89,9 +100,9 @@ def _answers(pid: int) -> bool:
     return True
 
 
-async def beat(url: str, owner: str, pid: int) -> None:
+async def beat(url: str, owner: str, pid: int, at_once: bool) -> None:
     heart = Heart()
-    store = open_store(url)
+    store: SqlStore | None = None
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 24)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -109,17 +120,24 @@ async def beat(url: str, owner: str, pid: int) -> None:
         ended = True
         heart.sooner.set()
 
+    async def opened() -> SqlStore:
+        from holdfast.runtime.opening import open_store
+
+        store = open_store(url)
+        try:
+            await store.now_ms()  # opens the connection that renewals need
+            say(ready=True)
+        except Exception as error:  # the first renewal tries again
+            say(error=f"{type(error).__name__}: {error}")
+        return store
+
     listening = asyncio.create_task(listen())
-    try:
-        await store.now_ms()  # opens the connection that renewals need
-        say(ready=True)
-    except Exception as error:  # the first renewal tries again
-        say(error=f"{type(error).__name__}: {error}")
     while not ended:
+        if store is None and (at_once or heart.soonest_s < time.monotonic() + AHEAD_S):
+            store = await opened()
         await heart.wait()
         now_s = time.monotonic()
-        due = heart.due(now_s)
-        if not due or not alive(pid):
+        if store is None or not (due := heart.due(now_s)) or not alive(pid):
             continue
         try:
             async with asyncio.timeout(RENEWAL_S):
@@ -135,14 +153,15 @@ async def beat(url: str, owner: str, pid: int) -> None:
             heart.leases.pop(lease, None)
         say(kept=kept, lost=gone, at_s=now_s)
     listening.cancel()
-    await store.close()
+    if store is not None:
+        await store.close()
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the worker decides when its heart stops
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    url, owner, pid = sys.argv[1:4]
-    asyncio.run(beat(url, owner, int(pid)))
+    url, owner, pid, when = sys.argv[1:5]
+    asyncio.run(beat(url, owner, int(pid), when == "now"))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import msgspec
 
 from holdfast.kernel.job import Job
 from holdfast.observe.logs import get_logger
+from holdfast.runtime.heart import AHEAD_S
+from holdfast.runtime.registry import TaskDef
 from holdfast.store.port import Lease
 
 RENEW_AT = 0.5
@@ -28,6 +30,16 @@ LONGEST_LINE = 1 << 24
 log = get_logger("holdfast.heartbeat")
 
 encode = msgspec.json.encode
+
+
+def every_ms(lease_ms: int, heartbeat_ms: int) -> int:
+    """How often a lease is renewed: when half of it is gone, or as often as its lifecycle says."""
+    return min(int(lease_ms * RENEW_AT), heartbeat_ms)
+
+
+def renewed_soon(tasks: Iterable[TaskDef]) -> bool:
+    """Whether one of these tasks is renewed so soon after its start that the heart must be ready before."""
+    return any(every_ms(task.lease_ms, task.lifecycle.policies.heartbeat_ms) < AHEAD_S * 1_000 for task in tasks)
 
 
 class Hold(NamedTuple):
@@ -45,13 +57,16 @@ Renew = Callable[[list[Lease]], Awaitable[list[str]]]
 
 
 class Heartbeat:
-    """Owns the side process; starts it again when it dies."""
+    """Owns the side process; starts it again when it dies. With `at_once` it is ready before it has to be."""
 
-    def __init__(self, url: str, owner: str, lost: Callable[[str, int, str], None], renew: Renew) -> None:
+    def __init__(
+        self, url: str, owner: str, lost: Callable[[str, int, str], None], renew: Renew, *, at_once: bool = True
+    ) -> None:
         self._url = url
         self._owner = owner
         self._lost = lost
         self._renew = renew
+        self._at_once = at_once
         self.ready = False
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -76,6 +91,7 @@ class Heartbeat:
             self._url,
             self._owner,
             str(os.getpid()),
+            "now" if self._at_once else "later",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LONGEST_LINE,
@@ -100,7 +116,7 @@ class Heartbeat:
             by_lease.setdefault(job.lease_ms, []).append((job.id, job.attempt))
         for lease_ms, leases in by_lease.items():
             until_s = None if run_ms is None else since_s + (run_ms + lease_ms) / 1_000
-            hold = Hold(lease_ms / 1_000, min(int(lease_ms * RENEW_AT), heartbeat_ms), since_s, until_s)
+            hold = Hold(lease_ms / 1_000, every_ms(lease_ms, heartbeat_ms), since_s, until_s)
             self._holds.update(dict.fromkeys(leases, hold))
             gone, self._gone = self._gone, []
             self._send([hold.every_ms, since_s, leases, gone, until_s])

@@ -24,7 +24,7 @@ from holdfast.observe import tracing
 from holdfast.observe.logs import get_logger
 from holdfast.runtime import ending
 from holdfast.runtime.execution import Execution, crash
-from holdfast.runtime.heartbeat import Heartbeat
+from holdfast.runtime.heartbeat import Heartbeat, renewed_soon
 from holdfast.runtime.letting_go import LettingGo
 from holdfast.runtime.nodes import Nodes
 from holdfast.runtime.own_terms import terms_of
@@ -94,7 +94,9 @@ class Worker:
         self._roster = Roster(self.store, self.owner, self.queues, self.concurrency)
         await self._roster.seen(self.stats())
         if self._use_heart:
-            self.heart = Heartbeat(self.engine.url, self.owner, self._lose, partial(self.store.renew, self.owner))
+            renew = partial(self.store.renew, self.owner)
+            at_once = renewed_soon(self.engine.registry)
+            self.heart = Heartbeat(self.engine.url, self.owner, self._lose, renew, at_once=at_once)
             await self.heart.start()
         self._claiming = asyncio.create_task(self._claim(), name="holdfast-claim")
         self._loops = [
