@@ -130,8 +130,8 @@ def app_on(url: str) -> Engine:
 
 
 if __name__ == "__main__":
-    url, concurrency, grace_s = sys.argv[1:4]
+    url, concurrency, grace_s, chores = sys.argv[1:5]
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("holdfast.transition").setLevel(logging.WARNING)
     logging.getLogger("holdfast.heartbeat").setLevel(logging.DEBUG)
-    sys.exit(serve_worker(app_on(url), concurrency=int(concurrency), grace_s=float(grace_s)))
+    sys.exit(serve_worker(app_on(url), concurrency=int(concurrency), grace_s=float(grace_s), chores=chores == "chores"))

@@ -74,11 +74,12 @@ def job_of(app: Engine, job_id: str) -> Job:
 class WorkerProcess:
     """A worker as users start it; what it says is in its log."""
 
-    def __init__(self, url: str, log: Path, concurrency: int = 4, grace_s: float = 10.0) -> None:
+    def __init__(self, url: str, log: Path, concurrency: int = 4, grace_s: float = 10.0, chores: bool = True) -> None:
         self.log = log
+        arguments = [url, str(concurrency), str(grace_s), "chores" if chores else "none"]
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.runtime.app", url, str(concurrency), str(grace_s)],
+                [sys.executable, "-m", "tests.runtime.app", *arguments],
                 cwd=ROOT,
                 env=os.environ | {"PYTHONUNBUFFERED": "1"},
                 stdin=subprocess.DEVNULL,

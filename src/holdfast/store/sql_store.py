@@ -94,6 +94,8 @@ class SqlStore:
 
     async def take_over(self, queues: Collection[str], limit: int, owner: str) -> list[Job]:
         jobs: list[Job] = []
+        if not await self._is_there("lapsed", await self.now_ms()):
+            return jobs
         for table in self.tables.values():
             for row in table.transitions:
                 if row.command == Command.TAKE_OVER and len(jobs) < limit:
@@ -162,7 +164,15 @@ class SqlStore:
         return [Job._make(row) for row in rows]
 
     async def promote(self, now_ms: int, limit: int) -> int:
+        if not await self._is_there("deadline_passed", now_ms):
+            return 0
         return await self.driver.write(self.dialect.promote(now_ms, limit))
+
+    async def _is_there(self, what: str, now_ms: int) -> bool:
+        """A look before a write that mostly has nothing to do. A writer of SQLite that a handler keeps from the
+        interpreter keeps all others waiting, renewals too: an idle worker had better not be one.
+        """
+        return bool(await self.driver.read(_one(Query(what, {"now_ms": now_ms}))))
 
     async def signal(self, signals: Sequence[Signal], *, ttl_ms: int = SIGNAL_TTL_MS) -> None:
         if signals:
