@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -364,33 +363,6 @@ def test_states_know_what_they_are(app: Engine) -> None:
     assert [str(s) for s in BUILT_IN["workflow"].terminal_states()] == [
         *("COMPLETED", "SKIPPED", "EXPIRED", "CANCELLED", "FAILED"),
     ]
-
-
-async def test_every_command_has_its_asynchronous_form(app: Engine) -> None:
-    """From a loop of the caller's own, which is not the one that the database's connections live in."""
-
-    @app.task(lifecycle="workflow")
-    def step() -> None: ...
-
-    @app.task(on_exhausted="dead_letter")
-    def poison(amount: str) -> float:
-        if amount == "x":
-            raise PermanentError("no number")
-        return float(amount)
-
-    job, dead = await step.asubmit(), await poison.asubmit("x")
-    assert await app.acancel_job(job.id, "not now") == "CANCELLED"
-    assert (await app.aget_job(job.id)).state == "CANCELLED"
-    assert [each.id for each in await app.alist_jobs(state="CANCELLED")] == [job.id]
-    assert await app.aresume_job(job.id) == "CREATED"
-    assert (await app.aretry_job(job.id)).id == job.id
-    await asyncio.to_thread(drain, app)
-    [letter] = await app.adead_letters()
-    again = await app.areplay(letter.job_id, edits={"amount": "2.5"})
-    await asyncio.to_thread(drain, app)
-    assert (letter.job_id, await again.aresult(0)) == (dead.id, 2.5)
-    await app.apause_queue("default", "too hot")
-    assert [await app.aresume_queue("default") for _ in range(2)] == [True, False]
 
 
 def test_an_engine_can_be_used_again_after_it_was_closed(app: Engine) -> None:
