@@ -15,7 +15,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.api.keys import Scope, make_key
-from holdfast.api.running import Service, Work, queues_of
+from holdfast.api.running import Service, Work
 from holdfast.api.settings import ApiSettings
 from holdfast.config import ConfigError
 from tests.api.shell import let_in
@@ -186,6 +186,5 @@ def test_a_worker_beside_it_does_the_jobs(engine: Engine) -> None:
     def add(a: int, b: int) -> int:
         return a + b
 
-    assert queues_of(engine) == {"default": 1, "sums": 1}
-    with served(engine, Work(queues=queues_of(engine), concurrency=2)):
+    with served(engine, Work(concurrency=2)):
         assert add.submit(40, 2).result(timeout=30) == 42

@@ -37,7 +37,7 @@ log = get_logger("holdfast.api")
 class Work:
     """What the worker of a server does."""
 
-    queues: Queues
+    queues: Queues | None = None
     concurrency: int = 10
     grace_s: float = 30.0
 
@@ -55,7 +55,7 @@ def serve(
     `worker` is what to work on beside; True is every queue that a task of the engine goes to. ConfigError when the
     address cannot be had, or when it is open to others and there is no key yet.
     """
-    work = Work(queues=queues_of(engine)) if worker is True else worker or None
+    work = Work() if worker is True else worker or None
     stop = Stop()
     try:
         with stop.listening():
@@ -76,11 +76,6 @@ def serve(
             return 1 if failed else 0
     finally:
         engine.close()
-
-
-def queues_of(engine: Engine) -> dict[str, int]:
-    """Every queue that a task of the app goes to."""
-    return dict.fromkeys(sorted({task.queue for task in engine.registry} | {"default"}), 1)
 
 
 class Service:

@@ -68,17 +68,16 @@ def dev(
 
 def _run(here: Invocation, found: Settings, concurrency: int) -> int:
     engine = here.engine(found.app or PLAYGROUND)
-    from holdfast.api.running import Work, queues_of, serve
+    from holdfast.api.running import Work, serve
     from holdfast.api.settings import ApiSettings
     from holdfast.observe.logs import set_up
 
     set_up("text")
-    queues = queues_of(engine)
 
     def ready(url: str) -> None:
         here.say(f"listening on {url}")
         here.say(f"  database  {without_password(engine.url)}")
-        here.say(f"  worker    queues {', '.join(queues)}, {concurrency} at once")
+        here.say(f"  worker    queues {', '.join(engine.registry.queues())}, {concurrency} at once")
         here.say(f"  API       {url}/api/docs")
         here.say(f"  tasks     {', '.join(sorted(task.name for task in engine.registry)) or 'none yet'}")
         if found.app is None:
@@ -87,7 +86,7 @@ def _run(here: Invocation, found: Settings, concurrency: int) -> int:
 
     with plainly(engine.url):
         settings = ApiSettings(host=found.host, port=found.port)
-        return serve(engine, settings, worker=Work(queues=queues, concurrency=concurrency), ready=ready)
+        return serve(engine, settings, worker=Work(concurrency=concurrency), ready=ready)
 
 
 def _end_with_parent() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -12,9 +12,6 @@ from holdfast.cli.opened import plainly
 from holdfast.config import without_password
 from holdfast.runtime.durations import duration_ms
 from holdfast.runtime.weights import weights
-
-if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
 
 
 def worker(
@@ -48,7 +45,7 @@ def worker(
         raise UsageError(f"the port is {metrics_port}", field="--metrics-port", remedy="use 0 to 65535")
     grace_s = duration_ms(grace, "grace") / 1_000
     engine = here.engine(place)
-    queues = weights(queue) if queue else _queues_of(engine)
+    queues = weights(queue) if queue else engine.registry.queues()
     names = ", ".join(f"{name}:{weight}" if weight > 1 else name for name, weight in queues.items())
     from holdfast.observe.logs import get_logger, set_up
     from holdfast.runtime.serving import serve_worker
@@ -58,8 +55,3 @@ def worker(
     say(f"worker on {without_password(engine.url)}, queues {names}, {concurrency} at once; Ctrl-C stops it")
     with plainly(engine.url):
         return serve_worker(engine, queues, concurrency, grace_s, metrics_port=metrics_port)
-
-
-def _queues_of(engine: Engine) -> dict[str, int]:
-    """Every queue that a task of the app goes to."""
-    return dict.fromkeys(sorted({task.queue for task in engine.registry} | {"default"}), 1)

@@ -305,10 +305,11 @@ class Engine:
         return done
 
     @contextmanager
-    def worker(
-        self, *, queues: Queues = ("default",), concurrency: int = 10, grace_s: float = 30.0
-    ) -> Iterator[Worker]:
-        """A worker in this process, with the chores, for as long as the block runs."""
+    def worker(self, *, queues: Queues | None = None, concurrency: int = 10, grace_s: float = 30.0) -> Iterator[Worker]:
+        """A worker in this process, with the chores, for as long as the block runs.
+
+        Without `queues` it serves those that the tasks declared by now go to.
+        """
         worker = self.portal.call(self._start_worker(queues, concurrency))
         chores = self.portal.call(self._start_chores())
         try:
@@ -317,7 +318,7 @@ class Engine:
             self.portal.call(worker.stop(grace_s))
             self.portal.call(chores.stop())
 
-    async def _start_worker(self, queues: Queues, concurrency: int) -> Worker:
+    async def _start_worker(self, queues: Queues | None, concurrency: int) -> Worker:
         worker = Worker(self, queues=queues, concurrency=concurrency)
         await worker.start()
         return worker

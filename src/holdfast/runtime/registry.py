@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from holdfast.kernel.errors import HoldfastError, NotFoundError
-from holdfast.kernel.job import Job
+from holdfast.kernel.job import DEFAULT_QUEUE, Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.policy import Exhausted
 from holdfast.kernel.retry import RetryPolicy
@@ -79,7 +79,7 @@ def declare(function: Callable[..., Any], lifecycle: Lifecycle, options: Mapping
         function=function,
         signature=signature,
         lifecycle=lifecycle,
-        queue=_text(given.pop("queue", "default"), "queue"),
+        queue=_text(given.pop("queue", DEFAULT_QUEUE), "queue"),
         priority=_whole(given.pop("priority", 0), "priority"),
         retry=_retry(policies.retry, given),
         lease_ms=_lease(given.pop("lease", None), policies.lease_ms),
@@ -200,5 +200,9 @@ class Registry:
         task = self._tasks.get(job.task)
         return task if task is None or task.lifecycle.name == job.lifecycle else task.under(tables[job.lifecycle])
 
-    def __iter__(self) -> Any:
+    def queues(self) -> dict[str, int]:
+        """Every queue that a task goes to, each as often as the others: what a worker serves when it is not told."""
+        return dict.fromkeys(sorted({task.queue for task in self} | {DEFAULT_QUEUE}), 1)
+
+    def __iter__(self) -> Iterator[TaskDef]:
         return iter(self._tasks.values())

@@ -54,7 +54,7 @@ class Stop:
 
 def serve_worker(
     engine: Engine,
-    queues: Queues = ("default",),
+    queues: Queues | None = None,
     concurrency: int = 10,
     grace_s: float = 30.0,
     *,
@@ -106,7 +106,7 @@ def show_metrics(worker: Worker, port: int) -> Callable[[], None]:
     return shown.stop
 
 
-async def _start(engine: Engine, queues: Queues, concurrency: int, chores: bool) -> tuple[Worker, Chores | None]:
+async def _start(engine: Engine, queues: Queues | None, concurrency: int, chores: bool) -> tuple[Worker, Chores | None]:
     worker = Worker(engine, queues=queues, concurrency=concurrency)
     await worker.start()
     if not chores:

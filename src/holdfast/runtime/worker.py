@@ -55,7 +55,7 @@ class Worker:
         self,
         engine: Engine,
         *,
-        queues: Queues = ("default",),
+        queues: Queues | None = None,
         concurrency: int = 10,
         heartbeat: bool = True,
     ) -> None:
@@ -67,7 +67,7 @@ class Worker:
         if concurrency < 1:
             raise HoldfastError(f"concurrency is {concurrency!r}", field="concurrency", remedy="1 or more")
         self.engine = engine
-        self.queues = weights(queues)
+        self.queues = engine.registry.queues() if queues is None else weights(queues)
         self.concurrency = concurrency
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{str(uuid4())[:8]}"
         self.running: dict[str, Running] = {}

@@ -19,6 +19,8 @@ T = TypeVar("T")
 Connection = asyncpg.Connection
 MIGRATION_LOCK = 0x686F6C64
 CHANNEL = "holdfast"
+# Nothing is lost with a notification, and who waits for it should not wait for the disk.
+ANNOUNCE = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')"
 LISTEN_AGAIN_S = 1.0
 CLOSE_S = 5.0
 CONNECTION_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
@@ -125,7 +127,7 @@ class PostgresDriver:
 
     async def announce(self) -> None:
         async with self._reads.connection() as connection:
-            await connection.execute("SELECT pg_notify($1, '')", CHANNEL)
+            await connection.execute(ANNOUNCE, CHANNEL)
 
     async def listen(self, wake: Callable[[], None]) -> None:
         """Until cancelled. While the database is away it is deaf, which costs latency and nothing else."""
