@@ -164,7 +164,7 @@ def test_what_runs_what_is_cancelled_and_what_went_with_its_flow(app: Engine) ->
 
     handle = flow.submit()
     asked = Asked(app, handle)
-    with working(app, concurrency=2):
+    with working(app, queues=["default"], concurrency=2):
         until(lambda: {node.name: node.state for node in handle.nodes()}["other"] == "queued")
         until(lambda: {node.name: node.state for node in handle.nodes()}["slow"] == "running")
         assert asked.flow() == (

@@ -100,7 +100,8 @@ class Crew:
     def join(self, timeout_s: float = 240) -> None:
         for hand in self.hands:
             hand.join(timeout_s)
-        assert self.said("error") == []
+        said = self.said("error")
+        assert said == [], said
 
     def close(self) -> None:
         for hand in self.hands:

@@ -45,6 +45,22 @@ async def test_a_write_lock_held_elsewhere_is_waited_for(tmp_path: Path, hands: 
     await store.close()
 
 
+async def test_a_new_file_that_another_process_writes_to_is_opened(tmp_path: Path) -> None:
+    """SQLite refuses the switch to its write-ahead log at once then, whatever the busy timeout says."""
+    site = sqlite_site(tmp_path)
+    other = sqlite3.connect(site.address, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    store = site.open()
+    migrating = asyncio.create_task(store.migrate())
+    await asyncio.sleep(0.1)
+    assert not migrating.done()
+    other.execute("COMMIT")
+    other.close()
+    assert await migrating
+    assert len(await store.submit(specs(1))) == 1
+    await store.close()
+
+
 async def _fill_up(store: SqlStore) -> tuple[set[str], sqlite3.Error]:
     """The jobs that were answered, and what the call was told that found no room."""
     answered: set[str] = set()

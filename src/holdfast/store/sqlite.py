@@ -27,6 +27,7 @@ GROUP = 64
 """As many writes as this share a commit."""
 BUSY_TIMEOUT_MS = 60_000
 LISTEN_EVERY_S = 0.02
+AGAIN_S = 0.005
 OLDEST = (3, 38, 0)
 """The first version with everything that the statements use (`->>`, RETURNING, UPDATE FROM, STRICT)."""
 
@@ -97,7 +98,7 @@ class _Thread:
         if self._connection is None:
             connection = sqlite3.connect(self._path, isolation_level=None, cached_statements=256)
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-            connection.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(connection)
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
             connection.execute("PRAGMA wal_autocheckpoint = 4000")
             connection.execute("PRAGMA journal_size_limit = 67108864")
@@ -135,6 +136,20 @@ class _Thread:
             self._closing = True
             self._ready.notify()
         self._thread.join()
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Several at once on a new file are refused at once, whatever their busy timeout: each would wait for the others."""
+    give_up_s = time.monotonic() + BUSY_TIMEOUT_MS / 1_000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # The last byte is the primary code; the others say more about it.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_s:
+                raise
+            time.sleep(AGAIN_S)
 
 
 def _write(connection: sqlite3.Connection, items: list[_Item[Any]]) -> None:
