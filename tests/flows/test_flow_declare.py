@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -60,7 +61,7 @@ def test_parents_are_given_by_name_and_the_rest_is_the_flows_input(flow: Flow) -
     task = flow.engine.registry.get("invoice.send")
     assert (task.lifecycle.name, task.queue, task.timeout_ms) == ("workflow", "mail", 30_000)
     assert (task.retry.max_tries, task.retry.base_ms, task.retry.factor) == (5, 5_000, 1.0)
-    assert flow.signature.describe() == "invoice(*, doc: str, rate: float = 1.0, to: str)"
+    assert flow.signature.describe() == "invoice(doc: str, to: str, rate: float = 1.0)"
     assert fetch("abc") == [3, 3]  # still a function
     assert Graph.from_dict(graph.to_dict()) == graph
 
@@ -134,6 +135,24 @@ def test_the_input_is_checked_against_all_that_the_nodes_take(flow: Flow) -> Non
 
     with pytest.raises(HoldfastError, match="doc is str in a and int in c; give it one type"):
         flow.graph()
+
+
+def test_input_without_names_goes_to_what_the_nodes_take_in_turn(flow: Flow) -> None:
+    @flow.task
+    def fetch(pages: int = 3, *, doc: str) -> str:
+        return doc * pages
+
+    @flow.task(after=fetch)
+    def send(fetch: str, to: str) -> str:
+        return f"{fetch} to {to}"
+
+    assert flow.signature.describe() == "invoice(doc: str, to: str, pages: int = 3)"
+    told = flow.submit("x", "me", pages=2)
+    assert json.loads(told.job().payload or "") == {"doc": "x", "to": "me", "pages": 2}
+    with pytest.raises(ArgumentsError, match="too many positional arguments"):
+        flow.submit("x", "me", 2, 4)
+    with pytest.raises(ArgumentsError, match="doc: Expected `str`, got `int`"):
+        flow.submit(7, "me")
 
 
 def test_a_branch_takes_by_condition_or_predicate(flow: Flow) -> None:

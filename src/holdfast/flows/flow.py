@@ -191,16 +191,19 @@ class Flow:
             raise HoldfastError(f"unknown option {unknown[0]!r}", field=unknown[0], remedy=f"known: {', '.join(known)}")
         return Submission(self, replace(Options(), **given))
 
-    def submit(self, **input: Any) -> FlowHandle:
-        """Store the flow and all its nodes as jobs. The input is checked here, not when they run."""
-        return Submission(self, Options()).submit(**input)
+    def submit(self, *args: Any, **input: Any) -> FlowHandle:
+        """Store the flow and all its nodes as jobs. The input is checked here, not when they run.
 
-    async def asubmit(self, **input: Any) -> FlowHandle:
-        return await Submission(self, Options()).asubmit(**input)
+        Without its name a value goes to the first input that the nodes take, in the order in which they were declared.
+        """
+        return Submission(self, Options()).submit(*args, **input)
 
-    def start(self, given: dict[str, Any], options: Options) -> Coroutine[Any, Any, FlowHandle]:
+    async def asubmit(self, *args: Any, **input: Any) -> FlowHandle:
+        return await Submission(self, Options()).asubmit(*args, **input)
+
+    def start(self, args: tuple[Any, ...], input: dict[str, Any], options: Options) -> Coroutine[Any, Any, FlowHandle]:
         """Check the input now; stored it is inside the engine's own loop."""
-        payload = self.signature.pack_named(given)
+        payload = self.signature.pack(args, input)
         return flow_submit.submit(self.engine, self.graph(), payload, options)
 
 
@@ -211,11 +214,11 @@ class Submission:
         self.flow = flow
         self._options = options
 
-    def submit(self, **input: Any) -> FlowHandle:
-        return self.flow.engine.portal.call(self.flow.start(input, self._options))
+    def submit(self, *args: Any, **input: Any) -> FlowHandle:
+        return self.flow.engine.portal.call(self.flow.start(args, input, self._options))
 
-    async def asubmit(self, **input: Any) -> FlowHandle:
-        return await self.flow.engine.portal.hop(self.flow.start(input, self._options))
+    async def asubmit(self, *args: Any, **input: Any) -> FlowHandle:
+        return await self.flow.engine.portal.hop(self.flow.start(args, input, self._options))
 
 
 def _check_name(what: str, name: Any) -> None:

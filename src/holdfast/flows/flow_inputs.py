@@ -145,7 +145,8 @@ def input_signature(flow: str, taken: Mapping[str, list[inspect.Parameter]]) -> 
 
     def submitted(**_: Any) -> None: ...
 
-    vars(submitted)["__signature__"] = inspect.Signature(list(union.values()))
+    in_order = sorted(union.values(), key=lambda p: p.default is not EMPTY)  # as Python has it: what is needed first
+    vars(submitted)["__signature__"] = inspect.Signature(in_order)
     submitted.__annotations__ = {p.name: p.annotation for p in union.values()}
     return Signature(submitted, flow, Context)
 
@@ -153,7 +154,7 @@ def input_signature(flow: str, taken: Mapping[str, list[inspect.Parameter]]) -> 
 def _merged(known: inspect.Parameter | None, other: inspect.Parameter) -> inspect.Parameter:
     """Needed if one node needs it; each node's own default stands where nothing is submitted."""
     if known is None:
-        return other.replace(kind=other.KEYWORD_ONLY)
+        return other.replace(kind=other.POSITIONAL_OR_KEYWORD)
     kind = other.annotation if known.annotation is Any else known.annotation
     return known.replace(annotation=kind, default=EMPTY if EMPTY in (known.default, other.default) else known.default)
 

@@ -139,7 +139,7 @@ class _Thread:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Several at once on a new file are refused at once, whatever their busy timeout: each would wait for the others."""
+    """Several on a new file are refused at once, whatever their busy timeout: each would wait for the others."""
     give_up_s = time.monotonic() + BUSY_TIMEOUT_MS / 1_000
     while True:
         try:
