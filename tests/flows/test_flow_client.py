@@ -63,6 +63,9 @@ def test_what_is_wrong_is_an_error_of_the_same_kind(app: Engine, remote: Engine)
             flow.submit(doc=3)
         with pytest.raises(HoldfastError, match="cannot be sent to an API"):
             flow.options(connection=object()).submit(doc="x")
+    assert flows_of(remote)["invoice"].submit("x").state() == "ACTIVE"  # the first input, by its place
+    with pytest.raises(ArgumentsError, match="not known here by their order"):
+        by_name.submit("x")
     with pytest.raises(NotFoundError, match="no flow 'gone'"):
         remote.flow("gone").submit()
-    assert app.list_jobs() == []
+    assert len(app.list_jobs(task="invoice")) == 1

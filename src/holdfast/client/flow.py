@@ -15,6 +15,7 @@ from holdfast.flows.flow_run import Drawn, Run, drawn
 from holdfast.kernel.graph import JoinKind
 from holdfast.kernel.payload import encode
 from holdfast.runtime.handle import JobHandle
+from holdfast.runtime.signature import ArgumentsError
 from holdfast.runtime.task import Options
 from holdfast.store.dialect import FlowRow
 from holdfast.store.flow_reads import Way
@@ -31,8 +32,14 @@ class RemoteFlow(Flow):
 
     engine: RemoteEngine
 
-    def start(self, given: dict[str, Any], options: Options) -> Coroutine[Any, Any, FlowHandle]:
-        payload = self.signature.pack_named(given) if self._nodes else encode(given, what="input")
+    def start(self, args: tuple[Any, ...], input: dict[str, Any], options: Options) -> Coroutine[Any, Any, FlowHandle]:
+        if self._nodes:
+            payload = self.signature.pack(args, input)
+        elif args:
+            remedy = "name each of them, or declare its nodes here too"
+            raise ArgumentsError(f"{self.name}: its inputs are not known here by their order", remedy=remedy)
+        else:
+            payload = encode(input, what="input")
         said, trace = sent(options)
         return self._post({"input": json.loads(payload), **said}, trace)
 
