@@ -47,7 +47,7 @@ def test_a_dag_that_is_sent_is_wired_to_the_tasks_that_it_names(app: Engine) -> 
     assert graph.by_name["count"].inputs == {"html": ("page",), "lang": ("$input", "lang")}
     assert graph.by_name["either"].inputs == {"html": ("front",), "lang": ("$input", "lang")}
     assert signature is not None
-    assert signature.describe() == "sent(*, url: str, lang: str = 'en')"
+    assert signature.describe() == "sent(url: str, lang: str = 'en')"
     constant = {"name": "fixed", "task": "words", "after": ["page"], "args": {"html": "x"}}
     fixed = read(DAG | {"nodes": [*DAG["nodes"], constant]}, app.registry).graph.by_name["fixed"]
     assert fixed.inputs == {"lang": ("$input", "lang")}  # and not the page
