@@ -170,6 +170,7 @@ def test_killed_in_the_middle_of_a_finish(site: Site, hands: Crew) -> None:
     """A finish of 200 jobs is cut off at a random moment: all of it happened, or nothing of it."""
     tries, size = 30, 200
     chance = random.Random(7)
+    within_s = 0.025
 
     async def prepare() -> None:
         store = site.open()
@@ -181,9 +182,10 @@ def test_killed_in_the_middle_of_a_finish(site: Site, hands: Crew) -> None:
         with hands.held_back():
             hand = hands.start("holder", site, batch=size)
             hand.wait_for("claimed")
-        hand.wait_for("finishing")
-        time.sleep(chance.random() * 0.025)
+        time.sleep(chance.random() * within_s)
         hand.kill()
+        # How long a finish takes differs by machine: after a kill that came too late the next ones come sooner.
+        within_s *= 0.7 if hand.said("finished") else 1.3
     # PostgreSQL may still be at the last one: it notices a dead client when it answers.
     time.sleep(0.5)
     proof = asyncio.run(proof_of(site))
