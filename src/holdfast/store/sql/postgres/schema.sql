@@ -1,7 +1,7 @@
 -- The whole schema as it is now: what all migrations together make. Times are milliseconds since 1970.
 
 CREATE TABLE holdfast_job (
-    id uuid NOT NULL PRIMARY KEY,
+    id uuid NOT NULL PRIMARY KEY WITH (deduplicate_items = off),
     lifecycle text NOT NULL,
     task text NOT NULL,
     queue text NOT NULL,
@@ -39,14 +39,16 @@ CREATE TABLE holdfast_job (
     gate text COLLATE "C" NOT NULL DEFAULT ''
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 
+-- No two jobs have equal keys in an index that ends in their id: to look for some would cost every write.
 -- What can be claimed, by lane; a job that is taken leaves it.
-CREATE INDEX holdfast_job_ready ON holdfast_job (queue, lifecycle, state, turn, gate, due_at_ms, id) WHERE ready;
+CREATE INDEX holdfast_job_ready ON holdfast_job (queue, lifecycle, state, turn, gate, due_at_ms, id)
+    WITH (deduplicate_items = off) WHERE ready;
 CREATE INDEX holdfast_job_gate ON holdfast_job (gate) WHERE gate <> '' AND lease_owner IS NOT NULL;
 CREATE INDEX holdfast_job_lease ON holdfast_job (lease_until_ms) WHERE lease_until_ms IS NOT NULL;
 CREATE INDEX holdfast_job_expiry ON holdfast_job (expires_at_ms)
     WHERE expires_at_ms IS NOT NULL AND finished_at_ms IS NULL;
-CREATE INDEX holdfast_job_state ON holdfast_job (state, id);
-CREATE INDEX holdfast_job_task ON holdfast_job (task, id);
+CREATE INDEX holdfast_job_state ON holdfast_job (state, id) WITH (deduplicate_items = off);
+CREATE INDEX holdfast_job_task ON holdfast_job (task, id) WITH (deduplicate_items = off);
 CREATE INDEX holdfast_job_correlation ON holdfast_job (correlation_id, id) WHERE correlation_id IS NOT NULL;
 CREATE INDEX holdfast_job_parent ON holdfast_job (parent_id, id) WHERE parent_id IS NOT NULL;
 CREATE INDEX holdfast_job_key ON holdfast_job (key_scope, key, id) WHERE key_scope IS NOT NULL;
