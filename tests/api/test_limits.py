@@ -247,3 +247,10 @@ def test_each_key_has_its_own_rate_and_guessing_is_paid_by_the_address(tmp_path:
         answer = shell.ask("GET", "/api/docs", key=first)
         assert answer.json()["code"] == "rate_limited"
         assert int(answer.headers["retry-after"]) > 100
+
+
+def test_where_no_key_is_needed_there_is_no_rate_but_a_key_that_is_sent_has_its_own(tmp_path: Path) -> None:
+    with shell_on(f"sqlite:///{tmp_path}/jobs.db", ApiSettings(rate=0.001, burst=3)) as shell:
+        assert {shell.ask("GET", "/api/docs").status_code for _ in range(20)} == {200}
+        key = shell.key("admin").token
+        assert [shell.ask("GET", "/api/docs", key=key).status_code for _ in range(4)] == [200, 200, 200, 429]

@@ -82,9 +82,9 @@ class Doors:
         address = scope["client"][0] if scope.get("client") else "unknown"
         authorization = headers.get("authorization")
         if authorization is None:
-            self._rate.take(address)
             if not self._settings.require_key:
-                return LOCAL
+                return LOCAL  # who can connect here can open the database too: a rate would guard nothing
+            self._rate.take(address)
             if is_open:
                 return NOBODY
             raise Problem("unauthorized", "send Authorization: Bearer <key>", headers={"WWW-Authenticate": CHALLENGE})

@@ -23,7 +23,7 @@ class ApiSettings:
     body_timeout_s: float = 30.0
     depth_limit: int = 64
     rate: float = 500.0
-    """Requests a second for each key, or for each address where no key is sent; 0 is without limit."""
+    """Requests a second for each key, and for each address that should send one and does not; 0 is without limit."""
     burst: int = 1_000
     max_requests: int = 256
     """Requests at the same time; streams have places of their own."""

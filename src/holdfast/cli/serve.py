@@ -41,7 +41,7 @@ def serve(
     allow_host
         A further name that the server goes by, such as that of a proxy before it; may be given several times.
     rate
-        Requests a second for each key or address; 0 is without limit.
+        Requests a second for each key, and for each address that should send one and does not; 0 is without limit.
     no_chores
         Leave chores (lost leases, schedules, seals) to the workers.
     """
