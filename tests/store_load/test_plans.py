@@ -135,7 +135,7 @@ async def use_reads(store: SqlStore, job_id: str) -> None:
 
 HOT = {
     "claim", "claim_turns", "apply", "submit", "renew", "lost", "expired", "stand", "take_over", "let_go",
-    "request_cancel", "next_lane", "get_many", "events", "events_by_type", "events_by_correlation", "feed",
+    "request_cancel", "next_lanes", "get_many", "events", "events_by_type", "events_by_correlation", "feed",
     "op_take", "bury",
 }  # fmt: skip
 
@@ -187,7 +187,7 @@ def _check_postgres(stage: str, plans: Plans) -> None:
     for name in ("dead_page", "dead_floor", "dead_groups"):
         _served(stage, plans, name, "holdfast_dead_at")
     _served(stage, plans, "expired", "holdfast_job_expiry")
-    _served(stage, plans, "next_lane", "holdfast_job_ready")
+    _served(stage, plans, "next_lanes", "holdfast_job_ready")
     _served(stage, plans, "feed", "pos_idx")
     # Events by job, by type and by correlation.
     _served(stage, plans, "events", "holdfast_event_default_pkey")
@@ -272,7 +272,7 @@ async def test_sqlite(tmp_path: Path) -> None:
         for name in ("dead_page", "dead_floor", "dead_groups"):
             _served(stage, plans, name, "holdfast_dead_at")
         _served(stage, plans, "expired", "holdfast_job_expiry")
-        _served(stage, plans, "next_lane", "holdfast_job_ready")
+        _served(stage, plans, "next_lanes", "holdfast_job_ready")
         _served(stage, plans, "events", "sqlite_autoindex_holdfast_event_1")
         _served(stage, plans, "events_by_type", "holdfast_event_type")
         _served(stage, plans, "events_by_correlation", "holdfast_job_correlation")

@@ -78,12 +78,13 @@ class Lanes:
 def lanes() -> Script[list[Lane]]:
     """Every lane that has a job to claim; one that has gates once for all of them."""
     found: list[Lane] = []
-    at = Lane("", "", "", -(2**31))
-    while rows := (yield Query("next_lane", at._asdict())):
-        at = Lane(*rows[0])
-        if at.gate:
-            at = at._replace(gate=LAST_GATE)
-        found.append(at)
+    at, more = Lane("", "", "", -(2**31)), True
+    while more and (rows := (yield Query("next_lanes", {**at._asdict(), "last_gate": LAST_GATE}))):
+        for *lane, more in rows:
+            at = Lane(*lane)
+            if at.gate:
+                at = at._replace(gate=LAST_GATE)
+            found.append(at)
     return found
 
 
