@@ -11,8 +11,10 @@ from holdfast.kernel.errors import StoreError
 from holdfast.kernel.job import Spec
 from holdfast.kernel.merkle import Accumulator
 from holdfast.kernel.seal import BATCH, NOTHING, header_leaf, unpack
+from holdfast.runtime.chores import Chores
 from holdfast.runtime.opening import open_store
 from holdfast.runtime.sealer import Sealer
+from holdfast.runtime.waker import Waker
 from holdfast.store.reads import SealRow
 from holdfast.store.sql_store import SqlStore
 from tests.proof.conftest import Made
@@ -168,3 +170,19 @@ async def test_the_sealer_passes_a_position_that_was_given_up(postgres_dsn: str)
     assert sum(seal.count for seal in await Sealer(store).seal_all()) == 7
     await assert_whole(store)
     await store.close()
+
+
+async def test_who_is_behind_catches_up_beside_workers_that_wait(store: SqlStore) -> None:
+    """Ten batches: at its usual pace a process would take ten seconds at least."""
+    await submit(store, 10 * BATCH)
+    waker = Waker()
+    idle = asyncio.create_task(waker.wait(waker.ticket(), 60))
+    chores = Chores(store, waker)
+    chores.start()
+    for _ in range(160):
+        await asyncio.sleep(0.05)
+        if len(await store.reads.seals()) == 10:
+            break
+    await chores.stop()
+    idle.cancel()
+    assert len(await assert_whole(store)) == 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from typing import Protocol
 
 from holdfast.observe.logs import get_logger
@@ -20,12 +21,15 @@ log = get_logger("holdfast.chores")
 
 
 class Chore(Protocol):
-    """One small thing that is done again and again."""
+    """One small thing that is done again and again. One that is `behind` after a run has more to do already."""
 
     async def run_once(self, now_ms: int | None = None) -> object: ...
 
 
 EVERY_S = {"reaper": 1.0, "expirer": 1.0, "scheduler": 1.0, "promoter": 1.0, "sealer": 2.0, "pruner": 60.0}
+MAKES_WORK = {"reaper", "expirer", "scheduler", "promoter"}
+BUSY_SHARE, IDLE_SHARE = 0.03, 0.5
+"""What of a process's time a chore that is behind may take, beside workers that run jobs and beside such that wait."""
 
 
 class Chores:
@@ -46,16 +50,26 @@ class Chores:
 
     async def _loop(self, name: str) -> None:
         chore, every_s = self._chores[name], EVERY_S[name]
+        pause_s = _spread(every_s)
         while True:
-            # Spread over the interval, so that many processes do not all come at once.
-            await asyncio.sleep(every_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, guards nothing
+            await asyncio.sleep(pause_s)
+            began_s, pause_s = time.monotonic(), _spread(every_s)
+            share = IDLE_SHARE if self._waker.waiting else BUSY_SHARE
             try:
-                if await chore.run_once():
+                if await chore.run_once() and name in MAKES_WORK:
                     self._waker.wake()
             except Exception as error:  # a chore that fails today is tried again: it is nobody's job to die of it
                 log.warning("chore_failed", chore=name, error=str(error))
+            else:
+                if getattr(chore, "behind", False):
+                    pause_s = min(pause_s, (time.monotonic() - began_s) * (1 / share - 1))
 
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _spread(every_s: float) -> float:
+    """Many processes do not all come at once."""
+    return every_s * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing

@@ -19,6 +19,9 @@ RIVALS = 10
 class Sealer:
     """Seals what the feed says is settled, so that a late commit never falls before a seal's end."""
 
+    behind = False
+    """Whether the last batch was a full one: then there is more."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self._forget()
@@ -34,6 +37,7 @@ class Sealer:
         for _ in range(RIVALS):
             await self._catch_up()
             events = await self._next()
+            self.behind = len(events) == BATCH
             if not events:
                 return None
             seal = await self._seal(events, await self._store.now_ms() if now_ms is None else now_ms)

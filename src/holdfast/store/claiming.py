@@ -78,13 +78,15 @@ class Lanes:
 def lanes() -> Script[list[Lane]]:
     """Every lane that has a job to claim; one that has gates once for all of them."""
     found: list[Lane] = []
-    at, more = Lane("", "", "", -(2**31)), True
-    while more and (rows := (yield Query("next_lanes", {**at._asdict(), "last_gate": LAST_GATE}))):
-        for *lane, more in rows:
+    at = Lane("", "", "", -(2**31))
+    while rows := (yield Query("next_lanes", {**at._asdict(), "last_gate": LAST_GATE})):
+        for *lane, _ in rows:
             at = Lane(*lane)
             if at.gate:
                 at = at._replace(gate=LAST_GATE)
             found.append(at)
+        if not rows[-1][-1]:  # there are no more
+            break
     return found
 
 
