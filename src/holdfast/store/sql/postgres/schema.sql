@@ -49,9 +49,12 @@ CREATE INDEX holdfast_job_expiry ON holdfast_job (expires_at_ms)
     WHERE expires_at_ms IS NOT NULL AND finished_at_ms IS NULL;
 CREATE INDEX holdfast_job_state ON holdfast_job (state, id) WITH (deduplicate_items = off);
 CREATE INDEX holdfast_job_task ON holdfast_job (task, id) WITH (deduplicate_items = off);
-CREATE INDEX holdfast_job_correlation ON holdfast_job (correlation_id, id) WHERE correlation_id IS NOT NULL;
-CREATE INDEX holdfast_job_parent ON holdfast_job (parent_id, id) WHERE parent_id IS NOT NULL;
-CREATE INDEX holdfast_job_key ON holdfast_job (key_scope, key, id) WHERE key_scope IS NOT NULL;
+CREATE INDEX holdfast_job_correlation ON holdfast_job (correlation_id, id)
+    WITH (deduplicate_items = off) WHERE correlation_id IS NOT NULL;
+CREATE INDEX holdfast_job_parent ON holdfast_job (parent_id, id)
+    WITH (deduplicate_items = off) WHERE parent_id IS NOT NULL;
+CREATE INDEX holdfast_job_key ON holdfast_job (key_scope, key, id)
+    WITH (deduplicate_items = off) WHERE key_scope IS NOT NULL;
 
 CREATE SEQUENCE holdfast_event_pos;
 

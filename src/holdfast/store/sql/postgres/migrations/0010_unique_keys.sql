@@ -3,3 +3,6 @@ ALTER INDEX holdfast_job_pkey SET (deduplicate_items = off);
 ALTER INDEX holdfast_job_ready SET (deduplicate_items = off);
 ALTER INDEX holdfast_job_state SET (deduplicate_items = off);
 ALTER INDEX holdfast_job_task SET (deduplicate_items = off);
+ALTER INDEX holdfast_job_correlation SET (deduplicate_items = off);
+ALTER INDEX holdfast_job_parent SET (deduplicate_items = off);
+ALTER INDEX holdfast_job_key SET (deduplicate_items = off);
