@@ -107,7 +107,8 @@ def names_of(engine: Engine) -> Names:
         "DELETE /api/jobs/{id}": cancelled,
         "GET /api/jobs/{id}/artifacts/{name}": [ids[0]],
         "/api/jobs/{id}/artifacts/{name}": ["report.txt", "a/b c.bin"],
-        "POST /api/flows/{name}": ["invoice"],
+        "POST /api/flows/{flow}": ["invoice"],
+        "/api/flows/{flow}": invoice,
         "/api/flows/{id}": invoice,
         "POST /api/flows/{id}/resume": stopped_invoice,
         "POST /api/flows/{id}/retry": [done[-1].id],
@@ -139,7 +140,7 @@ def _better(operation: str, said: dict[str, Any], side: Side) -> dict[str, Any] 
             return {**plain, "task": "add"}
         case "POST /api/pipeline/jobs":
             return {**said, "pipeline": "letters"}
-        case "POST /api/flows/{name}":
+        case "POST /api/flows/{flow}":
             return {}
         case "POST /api/dead/replay" | "POST /api/dead/discard":
             return {**plain, "ids": [letter.job_id for letter in side.engine.dead_letters(resolved=None)]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -20,6 +21,7 @@ from pydantic import (
 )
 
 from holdfast.kernel.errors import HoldfastError
+from holdfast.kernel.job import DLQ_REASONS, DLQ_STAGES
 from holdfast.kernel.payload import encode
 from holdfast.runtime.durations import duration_ms
 
@@ -75,6 +77,11 @@ def _storable(value: Any, info: ValidationInfo) -> Any:
     except HoldfastError as error:
         raise ValueError(str(error)) from None
     return value
+
+
+def _one_of(names: Collection[str]) -> WithJsonSchema:
+    """For the document: which they are is checked where it can be told by name."""
+    return WithJsonSchema({"anyOf": [{"type": "string", "enum": sorted(names)}, {"type": "null"}]})
 
 
 Duration = Annotated[
@@ -226,8 +233,8 @@ class CancelMany(Chosen):
 
 
 class LetterFilter(Body):
-    reason_code: Text | None = None
-    stage: Text | None = None
+    reason_code: Annotated[Text | None, _one_of(DLQ_REASONS)] = None
+    stage: Annotated[Text | None, _one_of(DLQ_STAGES)] = None
     task: Text | None = None
     group: Text | None = None
 

@@ -33,8 +33,8 @@ Named = Annotated[Text | None, Query()]
 async def letters(
     request: Request,
     store: StoreDep,
-    reason_code: Named = None,
-    stage: Named = None,
+    reason_code: Annotated[Text | None, Query(json_schema_extra={"enum": sorted(DLQ_REASONS)})] = None,
+    stage: Annotated[Text | None, Query(json_schema_extra={"enum": sorted(DLQ_STAGES)})] = None,
     task: Named = None,
     group: Named = None,
     resolved: bool | None = None,

@@ -43,10 +43,12 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("/flows/{name}", status_code=201, responses=ANSWERS)
+@router.post("/flows/{flow}", status_code=201, responses=ANSWERS)
 async def start(
     request: Request,
-    name: Annotated[str, Path(description="A flow that is declared here; with `nodes`, what to call this one.")],
+    name: Annotated[
+        str, Path(alias="flow", description="A flow that is declared here; with `nodes`, what to call this one.")
+    ],
     engine: EngineDep,
     caller: CallerDep,
     once: OnceDep,
@@ -136,8 +138,10 @@ async def list_flows(
     return {"items": await flow_views(store, page.items), "next_cursor": cursor_of(page.next_cursor, where)}
 
 
-@router.get("/flows/{id}", response_model=Flow, response_model_exclude_unset=True)
-async def show_flow(request: Request, id: str, store: StoreDep) -> dict[str, Any]:
+@router.get("/flows/{flow}", response_model=Flow, response_model_exclude_unset=True)
+async def show_flow(
+    request: Request, id: Annotated[str, Path(alias="flow", description="A flow's id.")], store: StoreDep
+) -> dict[str, Any]:
     """Show a flow: its nodes, since when each could run, when it ran and why it did not, and the ways between them."""
     known_only(request, set())
     return await flow_view(store, await flow_of(store, id))

@@ -44,7 +44,11 @@ IN_FLIGHT_S = 5.0
 Flights = WeakValueDictionary[str, asyncio.Lock]
 KeyHeader = Annotated[
     str | None,
-    Header(alias="Idempotency-Key", description="1 to 255 visible characters: a repeat within 24 h does nothing more."),
+    Header(
+        alias="Idempotency-Key",
+        description="1 to 255 visible characters: a repeat within 24 h does nothing more.",
+        json_schema_extra={"pattern": f"^{SHAPE.pattern}$"},
+    ),
 ]
 
 

@@ -24,7 +24,11 @@ Tables = Mapping[str, Lifecycle]
 ETAG = re.compile(r'(?:W/)?"(\d{1,10})"')
 IfMatch = Annotated[
     str | None,
-    Header(alias="If-Match", description="The job's ETag: the change is made to that version or not at all."),
+    Header(
+        alias="If-Match",
+        description="The job's ETag: the change is made to that version or not at all.",
+        json_schema_extra={"pattern": r'^\s*\*\s*$|"[0-9]{1,10}"'},
+    ),
 ]
 
 

@@ -26,7 +26,7 @@ OWN: dict[tuple[str, str], tuple[str, ...]] = {
     ("POST", "/api/jobs"): ("not_found", "duplicate_key", "saturated", *COMMANDS),
     ("POST", "/api/jobs/batch"): ("duplicate_key", *COMMANDS),
     ("POST", "/api/pipeline/jobs"): ("not_found", "duplicate_key"),
-    ("POST", "/api/flows/{name}"): ("duplicate_key",),
+    ("POST", "/api/flows/{flow}"): ("duplicate_key",),
     ("POST", "/api/flows/{id}/resume"): ("duplicate_key",),
     ("POST", "/api/jobs/{id}/resume"): ("duplicate_key",),
     ("GET", "/api/jobs/{id}/result"): ("conflict_state",),

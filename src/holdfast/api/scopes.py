@@ -66,8 +66,8 @@ SCOPES: dict[tuple[str, str], Scope | None] = {
     ("GET", "/api/pipeline/jobs/{id}/stream"): READ,
     ("POST", "/api/pipeline/jobs/{id}/cancel"): WRITE,
     ("GET", "/api/flows"): READ,
-    ("POST", "/api/flows/{name}"): WRITE,
-    ("GET", "/api/flows/{id}"): READ,
+    ("POST", "/api/flows/{flow}"): WRITE,
+    ("GET", "/api/flows/{flow}"): READ,
     ("POST", "/api/flows/{id}/cancel"): WRITE,
     ("POST", "/api/flows/{id}/resume"): WRITE,
     ("POST", "/api/flows/{id}/retry"): WRITE,
@@ -144,6 +144,7 @@ class RouteMap:
     def find(self, method: str, path: str) -> Passage:
         """The route's passage. The problem where there is none: not this path, or not with this method."""
         allowed: set[str] = set()
+        here: frozenset[str] = frozenset()
         for methods, pattern, template in self._routes:
             if not pattern.match(path):
                 continue
@@ -152,8 +153,10 @@ class RouteMap:
                 is_unsafe_get = method in ("GET", "HEAD") and name in _UNSAFE_GETS
                 return Passage(template, scope_of(method, template), name in _STREAMS, is_unsafe_get)
             allowed |= methods
+            here |= methods if template == path else frozenset()
         if not allowed:
             raise Problem("not_found", "nothing is served at this path; /api/docs lists what is")
-        methods_text = ", ".join(sorted(allowed))
+        # A path that is spelled out is itself, and not one of those that have a parameter there.
+        methods_text = ", ".join(known := sorted(here or allowed))
         detail = f"this path takes {methods_text}"
-        raise Problem("method_not_allowed", detail, allowed=sorted(allowed), headers={"Allow": methods_text})
+        raise Problem("method_not_allowed", detail, allowed=known, headers={"Allow": methods_text})
