@@ -59,6 +59,13 @@ def test_what_else_is_said_of_routes_is_said_of_listed_ones() -> None:
     assert {bare(path) for path in (*STREAMS, *UNSAFE_GETS)} <= listed
 
 
+def test_a_path_has_one_template_and_one_that_is_spelled_out_its_own_methods(shell: Shell) -> None:
+    paths = list(shell.ask("GET", "/api/openapi.json").json()["paths"])
+    assert len({bare(path) for path in paths}) == len(paths), "the same path under two names"
+    assert shell.ask("PUT", "/api/jobs/batch").headers["allow"] == "POST"
+    assert shell.ask("PUT", "/api/jobs/x").headers["allow"] == "DELETE, GET"
+
+
 def test_route_by_scope(guarded: Shell) -> None:
     keys: dict[str | None, str | None] = {None: None}
     keys |= {scope: guarded.key(scope).token for scope in ENOUGH}
