@@ -16,7 +16,7 @@ from holdfast.runtime.task import Task
 from tests.runtime.working import WorkerProcess
 
 JOBS = 10_000
-HARD_END_S = 55.0
+HARD_END_S = 150.0
 KILL_EVERY_S = 1.2
 WORKERS = 2
 
