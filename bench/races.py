@@ -65,7 +65,7 @@ def races(*, quick: bool, million: bool = True) -> list[Race]:
     chosen: list[Race] = [
         OneByOne(2_000, limit_s=10),
         Latency(200, pause_s=0.05, rounds=3),
-        # The slowest are cut off soon: a rate is known after some seconds, and all of it is to end within half an hour.
+        # The slowest are cut off soon: a rate is known after some seconds, and all of it is to take half an hour or so.
         *(Drain(10_000, workers, load_s=10, limit_s=10) for workers in (1, 2)),
         *(Drain(100_000, workers, load_s=20, limit_s=15, rounds=1) for workers in (1, 2)),
     ]

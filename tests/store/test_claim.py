@@ -47,6 +47,15 @@ async def claimed(store: SqlStore, limit: int = 100, queues: tuple[str, ...] = (
     return [job.id for job in await store.claim(queues, limit, WORKER)]
 
 
+async def test_as_many_lanes_as_there_are(store: SqlStore, clock: Clock) -> None:
+    """More than one look brings at a time, and exactly as many."""
+    for many in (205, 100):
+        jobs = [spec(priority=priority) for priority in range(many)]
+        await store.submit(jobs)
+        assert await claimed(store, many) == [job.id for job in reversed(jobs)]
+    assert await claimed(store) == []
+
+
 async def test_highest_priority_first_then_longest_due(store: SqlStore, clock: Clock) -> None:
     wishes = [(0, 300), (5, 200), (-1, 0), (5, 100), (0, 100), (0, 200)]
     jobs = {}

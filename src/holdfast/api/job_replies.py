@@ -27,7 +27,7 @@ IfMatch = Annotated[
     Header(
         alias="If-Match",
         description="The job's ETag: the change is made to that version or not at all.",
-        json_schema_extra={"pattern": r'^\s*\*\s*$|"[0-9]{1,10}"'},
+        json_schema_extra={"pattern": rf"^\s*\*\s*$|{ETAG.pattern}"},
     ),
 ]
 

@@ -153,7 +153,8 @@ class RouteMap:
                 is_unsafe_get = method in ("GET", "HEAD") and name in _UNSAFE_GETS
                 return Passage(template, scope_of(method, template), name in _STREAMS, is_unsafe_get)
             allowed |= methods
-            here |= methods if template == path else frozenset()
+            if template == path:
+                here |= methods
         if not allowed:
             raise Problem("not_found", "nothing is served at this path; /api/docs lists what is")
         # A path that is spelled out is itself, and not one of those that have a parameter there.

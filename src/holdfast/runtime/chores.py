@@ -21,7 +21,7 @@ log = get_logger("holdfast.chores")
 
 
 class Chore(Protocol):
-    """One small thing that is done again and again. One that is `behind` after a run has more to do already."""
+    """One small thing that is done again and again."""
 
     async def run_once(self, now_ms: int | None = None) -> object: ...
 
@@ -29,7 +29,7 @@ class Chore(Protocol):
 EVERY_S = {"reaper": 1.0, "expirer": 1.0, "scheduler": 1.0, "promoter": 1.0, "sealer": 2.0, "pruner": 60.0}
 MAKES_WORK = {"reaper", "expirer", "scheduler", "promoter"}
 BUSY_SHARE, IDLE_SHARE = 0.03, 0.5
-"""What of a process's time a chore that is behind may take, beside workers that run jobs and beside such that wait."""
+"""What of a process's time a sealer that is behind may take, beside workers that run jobs and beside such that wait."""
 
 
 class Chores:
@@ -61,7 +61,7 @@ class Chores:
             except Exception as error:  # a chore that fails today is tried again: it is nobody's job to die of it
                 log.warning("chore_failed", chore=name, error=str(error))
             else:
-                if getattr(chore, "behind", False):
+                if isinstance(chore, Sealer) and chore.behind:
                     pause_s = min(pause_s, (time.monotonic() - began_s) * (1 / share - 1))
 
     async def stop(self) -> None:

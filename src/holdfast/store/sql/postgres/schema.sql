@@ -40,6 +40,7 @@ CREATE TABLE holdfast_job (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 
 -- No two jobs have equal keys in an index that ends in their id: to look for some would cost every write.
+
 -- What can be claimed, by lane; a job that is taken leaves it.
 CREATE INDEX holdfast_job_ready ON holdfast_job (queue, lifecycle, state, turn, gate, due_at_ms, id)
     WITH (deduplicate_items = off) WHERE ready;
