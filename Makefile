@@ -87,8 +87,8 @@ soak: setup
 		tests/store_load tests/runtime/test_chaos.py tests/flows tests/api/test_fuzz.py
 
 docs: setup
-	$(BIN)/python -m holdfast.cli.lifecycle_page
-	$(BIN)/python -m holdfast.api.problem_page
+	$(BIN)/python -m holdfast.cli.proof.lifecycle_page
+	$(BIN)/python -m holdfast.api.problems.page
 	$(BIN)/python -m tests.conformance
 
 # dev.lock holds everything of the other two at the same versions, so that one sync is enough.

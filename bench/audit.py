@@ -22,7 +22,7 @@ LIMIT_S = 600.0
 # In a process of its own: this one's memory has its peak from the load.
 AUDITOR = """
 import asyncio, json, resource, sys
-from holdfast.runtime.auditor import audit
+from holdfast.audit.auditor import audit
 found = asyncio.run(audit(sys.argv[1]))
 used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 print(json.dumps({

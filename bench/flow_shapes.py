@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.kernel.graph import Graph, Node
+from holdfast.kernel.graph.dag import Graph, Node
 
 TASK = "noop"
 BEFORE = 3

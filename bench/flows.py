@@ -17,8 +17,8 @@ from bench.flow_shapes import TASK, Shape, chain, layered, narrow, wide
 from bench.meter import metered
 from bench.site import Ground, Site, grounds
 from holdfast import Engine
-from holdfast.flows import flow_submit
 from holdfast.runtime.task import Options
+from holdfast.systems.flow import submit as flow_submit
 
 CONCURRENCY = 100
 LIMIT_S = 300.0

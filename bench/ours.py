@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from bench.contender import LEASE_MS, OWNER, PAYLOAD, RESULT
 from bench.overlap import overlapped
 from bench.site import Site
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.job import DEFAULT_QUEUE, Job, Spec
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.lifecycles import DURABLE
 from holdfast.kernel.move import Change, Move
 from holdfast.kernel.state import Canonical
-from holdfast.store.postgres import open_postgres
-from holdfast.store.sqlite import open_sqlite
+from holdfast.store.postgres.driver import open_postgres
+from holdfast.store.sqlite.driver import open_sqlite
 
 SUCCEED = (DURABLE.row(Canonical.RUNNING, Command.SUCCEED),)
 NOBODY = "00000000-0000-0000-0000-000000000000"

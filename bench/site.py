@@ -15,8 +15,8 @@ from typing import Protocol
 import asyncpg
 
 from bench.meter import server_cpu_s
-from holdfast.store.postgres import open_postgres
-from holdfast.store.sqlite import open_sqlite
+from holdfast.store.postgres.driver import open_postgres
+from holdfast.store.sqlite.driver import open_sqlite
 from tests.services.postgres import Server, running_postgres
 
 COUNTS = """

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.engine import Engine
-    from holdfast.flows.stage import Breaker
-    from holdfast.flows.stage_context import StageContext
+    from holdfast.executors.ending import Partial, Skip
     from holdfast.kernel.errors import (
         HoldfastError,
         LeaseConflictError,
@@ -16,17 +15,18 @@ if TYPE_CHECKING:
         ValidationError,
     )
     from holdfast.kernel.lifecycle import Lifecycle, Transition
-    from holdfast.runtime.context import Context
-    from holdfast.runtime.ending import Partial, Skip
     from holdfast.runtime.handle import JobCancelledError, JobFailedError, JobHandle, WaitTimeoutError
-    from holdfast.runtime.limits import Limit
+    from holdfast.systems.pipeline.stage import Breaker
+    from holdfast.systems.pipeline.stage_context import StageContext
+    from holdfast.tasks.context import Context
+    from holdfast.tasks.limits import Limit
 
     __version__: str
 
 # Where each public name lives. Loaded when it is asked for: `holdfast version` pays for none of them.
 _HOMES = {
-    "Breaker": "holdfast.flows.stage",
-    "Context": "holdfast.runtime.context",
+    "Breaker": "holdfast.systems.pipeline.stage",
+    "Context": "holdfast.tasks.context",
     "Engine": "holdfast.engine",
     "HoldfastError": "holdfast.kernel.errors",
     "JobCancelledError": "holdfast.runtime.handle",
@@ -34,11 +34,11 @@ _HOMES = {
     "JobHandle": "holdfast.runtime.handle",
     "LeaseConflictError": "holdfast.kernel.errors",
     "Lifecycle": "holdfast.kernel.lifecycle",
-    "Limit": "holdfast.runtime.limits",
-    "Partial": "holdfast.runtime.ending",
+    "Limit": "holdfast.tasks.limits",
+    "Partial": "holdfast.executors.ending",
     "PermanentError": "holdfast.kernel.errors",
-    "Skip": "holdfast.runtime.ending",
-    "StageContext": "holdfast.flows.stage_context",
+    "Skip": "holdfast.executors.ending",
+    "StageContext": "holdfast.systems.pipeline.stage_context",
     "TransientError": "holdfast.kernel.errors",
     "Transition": "holdfast.kernel.lifecycle",
     "ValidationError": "holdfast.kernel.errors",

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from holdfast import config
 from holdfast.kernel.errors import HoldfastError
-from holdfast.runtime.durations import Duration
 from holdfast.runtime.engine import Engine as Runtime
+from holdfast.tasks.durations import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.flows.flow import Flow
-    from holdfast.flows.pipeline import Pipeline
     from holdfast.kernel.classify import Classifier
+    from holdfast.systems.flow.declare.flow import Flow
+    from holdfast.systems.pipeline.pipeline import Pipeline
 
 C = TypeVar("C")
 
@@ -76,7 +76,7 @@ class Engine(Runtime):
         `config` is the type of what a run is told, such as a dataclass. With `single` there is one run at a time, over
         all processes. A run that stands in PENDING or RUNNING for longer than `stale_after` fails; 2 h if not said.
         """
-        from holdfast.flows.pipeline import Pipeline
+        from holdfast.systems.pipeline.pipeline import Pipeline
 
         given = {"expires" if key == "stale_after" else key: value for key, value in options.items()}
         chosen = {key: value for key, value in given.items() if value is not None}
@@ -88,7 +88,7 @@ class Engine(Runtime):
         `on_failure` says what a failed node does to the rest: "fail_fast" cancels it, "finish" lets all go on that
         does not need that node.
         """
-        from holdfast.flows.flow import Flow
+        from holdfast.systems.flow.declare.flow import Flow
 
         if name in self.flows:
             raise HoldfastError(f"two flows are named {name!r}", field="name", remedy="give one of them another name")

@@ -10,7 +10,7 @@ import itertools
 import sqlite3
 from typing import Any
 
-from holdfast.runtime.opening import open_store
+from holdfast.store.open import open_store
 
 JOBS = 1_000_000
 RARE = 100

@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast import Engine
+from holdfast.api.access.keys import NewKey, make_key
+from holdfast.api.access.keys import Scope as KeyScope
 from holdfast.api.app import create_app
-from holdfast.api.keys import NewKey, make_key
-from holdfast.api.keys import Scope as KeyScope
 from holdfast.api.settings import ApiSettings
 
 HERE = "http://127.0.0.1:54322"

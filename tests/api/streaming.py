@@ -14,9 +14,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from holdfast import Engine
-from holdfast.api import job_stream, stream
-from holdfast.api.hub import Hub
-from holdfast.api.problem_handlers import install
+from holdfast.api.jobs import events_stream as stream
+from holdfast.api.jobs import stream as job_stream
+from holdfast.api.problems.handlers import install
+from holdfast.views.follower import Hub
 
 
 def app_with_streams(engine: Engine, hub: Hub | None = None) -> FastAPI:

@@ -6,7 +6,11 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from holdfast import Engine
-from holdfast.api import batch, dead, jobs_bulk, jobs_change, jobs_create, queues_change, schedules_change
+from holdfast.api.admin import dead, queues_change, schedules_change
+from holdfast.api.jobs import batch
+from holdfast.api.jobs import bulk as jobs_bulk
+from holdfast.api.jobs import change as jobs_change
+from holdfast.api.jobs import create as jobs_create
 from tests.api.calling import Client
 
 CHANGES = ("POST", "DELETE")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from holdfast import Engine
-from holdfast.api import jobs_bulk
-from holdfast.runtime.listing import list_jobs
+from holdfast.api.jobs import bulk as jobs_bulk
+from holdfast.views.listing import list_jobs
 from tests.api.calling import Client
 from tests.api.test_change import GONE, events, keyed, made
 

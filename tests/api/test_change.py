@@ -254,6 +254,6 @@ def test_every_transition_says_when_who_why_and_in_which_correlation(
 
 
 async def _over(engine: Engine, job_id: str) -> None:
-    from holdfast.runtime import commands
+    from holdfast.commands import jobs as commands
 
     assert await commands.until_over(await engine.opened(), job_id, 20)

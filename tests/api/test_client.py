@@ -27,7 +27,7 @@ from holdfast.kernel.errors import (
     PayloadError,
     StoreLostError,
 )
-from holdfast.runtime.signature import ArgumentsError
+from holdfast.tasks.signature import ArgumentsError
 from tests.api.streaming import Served, serving
 
 

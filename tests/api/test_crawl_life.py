@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine, PermanentError
-from holdfast.runtime import commands
+from holdfast.commands import jobs as commands
 from holdfast.store.port import Lease
 from holdfast.testing import MovableClock
 from tests.api.calling import Client

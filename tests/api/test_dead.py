@@ -32,8 +32,8 @@ def test_letters_come_in_pages_newest_first(client: Client, dead: list[str]) -> 
 
 def test_a_page_looks_at_so_many_and_leads_on(client: Client, dead: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is rare among a million letters must not make a page slow."""
-    monkeypatch.setattr("holdfast.api.dead.STEPS", 1)
-    monkeypatch.setattr("holdfast.api.pages.PATIENCE_S", -1)
+    monkeypatch.setattr("holdfast.api.admin.dead.STEPS", 1)
+    monkeypatch.setattr("holdfast.api.shapes.pages.PATIENCE_S", -1)
     client.post("/api/dead/discard", {"ids": [max(dead)], "dry_run": False})
     pages: list[list[str]] = []
     cursor: str | None = None
@@ -45,13 +45,13 @@ def test_a_page_looks_at_so_many_and_leads_on(client: Client, dead: list[str], m
 
 
 def test_what_is_counted_is_capped(client: Client, dead: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.store.dead_letters.COUNTED", 2)
+    monkeypatch.setattr("holdfast.store.admin.dead_letters.COUNTED", 2)
     [group] = client.get("/api/dead/groups").json()["items"]
     assert (group["count"], group["exact"], group["example"]["job_id"]) == (2, False, max(dead))
-    monkeypatch.setattr("holdfast.store.dead_letters.COUNTED", 3)
+    monkeypatch.setattr("holdfast.store.admin.dead_letters.COUNTED", 3)
     [group] = client.get("/api/dead/groups").json()["items"]
     assert (group["count"], group["exact"]) == (3, True)
-    monkeypatch.setattr("holdfast.api.dead.MOST", 2)
+    monkeypatch.setattr("holdfast.api.admin.dead.MOST", 2)
     done = client.post("/api/dead/discard", {"group": group["group"], "dry_run": False}).json()
     assert (done["count"], done["more"]) == (2, True)
     rest = client.post("/api/dead/replay", {"group": group["group"], "dry_run": False}).json()

@@ -11,10 +11,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from holdfast.api.doors import Doors
+from holdfast.api.access.admission import Doors
+from holdfast.api.access.scopes import SCOPES, STREAMS, UNSAFE_GETS, RouteMap, bare
 from holdfast.api.headers import AnswerHeaders
-from holdfast.api.problem_handlers import LastResort
-from holdfast.api.scopes import SCOPES, STREAMS, UNSAFE_GETS, RouteMap, bare
+from holdfast.api.problems.handlers import LastResort
 from holdfast.api.settings import ApiSettings, is_loopback
 from holdfast.config import ConfigError
 from tests.api.shell import OPEN_TO_ALL, Shell, let_in, nothing, shell_on

@@ -13,10 +13,10 @@ import pytest
 from schemathesis import Case
 
 from holdfast import Context, Engine, PermanentError
+from holdfast.api.access.keys import Scope, make_key
 from holdfast.api.app import create_app
-from holdfast.api.keys import Scope, make_key
 from holdfast.api.settings import ApiSettings
-from holdfast.flows.flow import flows_of
+from holdfast.systems.flow.declare.flow import flows_of
 from tests.api.fuzzing import Fuzz, Names, Side
 from tests.api.shell import OPEN_TO_ALL
 from tests.api.tasks import declare

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast import Engine
-from holdfast.api import idempotency
-from holdfast.api.keys import Scope, make_key
+from holdfast.api.access.keys import Scope, make_key
+from holdfast.api.jobs import idempotency
 from holdfast.testing import MovableClock
 from tests.api.calling import Client, client_of
 from tests.api.tasks import declare

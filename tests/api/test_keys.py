@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.api.keys import NOTED_EVERY_S, SHAPE, Caller, Keyring, Scope, make_key
+from holdfast.api.access.keys import NOTED_EVERY_S, SHAPE, Caller, Keyring, Scope, make_key
 from holdfast.api.settings import ApiSettings
 from holdfast.kernel.errors import HoldfastError, PayloadError
-from holdfast.store.doors import ApiKeys, KeyRow
+from holdfast.store.admin.api_keys import ApiKeys, KeyRow
 from holdfast.testing import MovableClock
 from tests.api.shell import OPEN_TO_ALL, Shell, let_in, shell_on
 from tests.runtime.engines import STORES, address

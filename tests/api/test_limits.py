@@ -12,8 +12,8 @@ from fastapi import Request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.api.limits import KEPT_BUCKETS, DepthGauge, RateLimit, Room
-from holdfast.api.problems import Problem
+from holdfast.api.access.limits import KEPT_BUCKETS, DepthGauge, RateLimit, Room
+from holdfast.api.problems.kinds import Problem
 from holdfast.api.settings import ApiSettings
 from tests.api.shell import HERE, OPEN_TO_ALL, Shell, let_in, shell_on
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast import Engine
-from holdfast.api.jobs_read import PARAMETERS
+from holdfast.api.jobs.read import PARAMETERS
 from holdfast.runtime.task import Task
 from holdfast.testing import drain
 from tests.api.calling import Client

@@ -97,7 +97,7 @@ def test_a_server_counts_from_its_start(engine: Engine) -> None:
 @pytest.mark.rule("D23")
 def test_leases_retries_and_failures_each_have_their_count(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that outlives its first lease, one that loses it on the way, one that fails, one that nobody can do."""
-    monkeypatch.setattr("holdfast.runtime.roster.SEEN_EVERY_S", 0.2)  # how often a worker says what it counts
+    monkeypatch.setattr("holdfast.worker.presence.SEEN_EVERY_S", 0.2)  # how often a worker says what it counts
 
     @engine.task(lease="1s")
     async def long() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Engine
-from holdfast.api.pages import before_of, cursor_of
-from holdfast.api.problems import Problem
+from holdfast.api.problems.kinds import Problem
+from holdfast.api.shapes.pages import before_of, cursor_of
 from tests.api.calling import Client
 
 BEFORE = "018bcfe5-6800-7000-8000-000000000001"

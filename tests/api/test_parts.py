@@ -10,9 +10,9 @@ import pytest
 from uuid_utils import uuid7
 
 from holdfast import Context, Engine
-from holdfast.kernel.certificate import verify
+from holdfast.audit.verdict import verify
+from holdfast.chores.sealer import Sealer
 from holdfast.kernel.job import Spec
-from holdfast.runtime.sealer import Sealer
 from holdfast.store.port import Signal
 from holdfast.testing import drain
 from tests.api.calling import Client

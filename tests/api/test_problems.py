@@ -13,10 +13,10 @@ import pytest
 from fastapi import HTTPException
 from pydantic import BaseModel, ConfigDict
 
-import holdfast.api
-from holdfast.api import problem_page
-from holdfast.api.problem_handlers import problem_of
-from holdfast.api.problems import BY_STATUS, KINDS, MEDIA_TYPE, PROBLEM_SCHEMA, Problem
+import holdfast
+from holdfast.api.problems import page as problem_page
+from holdfast.api.problems.handlers import problem_of
+from holdfast.api.problems.kinds import BY_STATUS, KINDS, MEDIA_TYPE, PROBLEM_SCHEMA, Problem
 from holdfast.kernel import errors as e
 from holdfast.observe.traceparent import Place, parse
 from tests.api.shell import Shell, let_in, shell_on
@@ -222,7 +222,7 @@ def test_what_nobody_foresaw_is_logged_and_not_told(shell: Shell, name: str, cap
 def test_codes_are_those_of_the_table() -> None:
     used = {
         node.args[0].value
-        for file in Path(holdfast.api.__file__).parent.glob("*.py")
+        for file in Path(holdfast.__file__).parent.rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Problem"
         if node.args and isinstance(node.args[0], ast.Constant)
@@ -245,7 +245,7 @@ def test_the_table_makes_sense() -> None:
 
 def test_the_page_of_problems_is_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     committed = (ROOT / problem_page.PAGE).read_text(encoding="utf-8")
-    assert committed == problem_page.page(), "run `python -m holdfast.api.problem_page` and commit its page"
+    assert committed == problem_page.page(), "run `python -m holdfast.api.problems.page` and commit its page"
     monkeypatch.setattr("sys.argv", ["problem_page", str(tmp_path / "sub" / "page.md")])
     problem_page.main()
     assert (tmp_path / "sub" / "page.md").read_text(encoding="utf-8") == committed

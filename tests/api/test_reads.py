@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast import Engine
-from holdfast.kernel.lifecycles import BUILT_IN
-from holdfast.runtime.roster import Roster
+from holdfast.catalog import BUILT_IN
 from holdfast.testing import MovableClock, drain
+from holdfast.worker.presence import Roster
 from tests.api.calling import Client
 from tests.cli.seeds import REVIEW
 
@@ -110,7 +110,7 @@ def test_stats(client: Client, engine: Engine, clock: MovableClock) -> None:
 
 
 def test_a_count_beyond_the_cap_is_a_minimum(client: Client, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.runtime.statistics.CAP", 5)
+    monkeypatch.setattr("holdfast.views.statistics.CAP", 5)
     for n in range(7):
         engine.submit("add", {"a": n})
     stats = client.get("/api/stats").json()

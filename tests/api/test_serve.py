@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from holdfast import Engine
-from holdfast.api.keys import Scope, make_key
+from holdfast.api.access.keys import Scope, make_key
 from holdfast.api.running import Service, Work
 from holdfast.api.settings import ApiSettings
 from holdfast.config import ConfigError

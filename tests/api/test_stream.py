@@ -14,12 +14,12 @@ import httpx
 import pytest
 
 from holdfast import Context, Engine, PermanentError
-from holdfast.api import hub as hub_module
-from holdfast.api import stream as stream_module
-from holdfast.api.hub import Hub
+from holdfast.api.jobs import events_stream as stream_module
 from holdfast.kernel.event import Event
 from holdfast.runtime.task import Task
-from holdfast.store.feed import FeedReader
+from holdfast.store.read.feed import FeedReader
+from holdfast.views import follower as hub_module
+from holdfast.views.follower import Hub
 from tests.api.streaming import Message, Served, app_with_streams, reading, serving
 from tests.runtime.working import until
 from tests.store_load.sites import specs

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from holdfast import Context, Engine
-from holdfast.api import job_stream
+from holdfast.api.jobs import stream as job_stream
 from holdfast.store.port import Signal
 from tests.api.streaming import Message, Served, app_with_streams, reading, serving
 from tests.runtime.working import events_of, until

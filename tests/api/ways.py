@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from holdfast.kernel.certificate import verify
+from holdfast.audit.verdict import verify
 from tests.api.caller import HELD, Caller, Ways
 from tests.runtime.working import until
 

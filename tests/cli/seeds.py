@@ -4,17 +4,17 @@ import asyncio
 import json
 from collections.abc import Callable
 
+from holdfast.catalog import BUILT_IN
 from holdfast.config import sqlite_path
 from holdfast.kernel.job import Failure, Spec
 from holdfast.kernel.lifecycle import Lifecycle, Transition
-from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.outcome import Done, Outcome, Retry
 from holdfast.kernel.settle import settle
 from holdfast.kernel.state import Canonical, State
-from holdfast.runtime.views import PROGRESS
 from holdfast.store.port import Signal
 from holdfast.store.sql_store import SqlStore
+from holdfast.views.job import PROGRESS
 
 START_MS = 1_700_000_000_000
 START = "2023-11-14T22:13:20.000Z"
@@ -73,10 +73,10 @@ def job_id(name: str) -> str:
 
 def open_for_tests(url: str, clock: Callable[[], int] | None) -> SqlStore:
     if path := sqlite_path(url):
-        from holdfast.store.sqlite import open_sqlite
+        from holdfast.store.sqlite.driver import open_sqlite
 
         return open_sqlite(path, clock=clock, synchronous="OFF")
-    from holdfast.store.postgres import open_postgres
+    from holdfast.store.postgres.driver import open_postgres
 
     return open_postgres(url, clock=clock)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import lifecycle_page
-from holdfast.cli.mermaid import diagram
+from holdfast.catalog import KNOWN
+from holdfast.cli.proof import lifecycle_page
+from holdfast.cli.proof.mermaid import diagram
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import KNOWN
 from tests.cli.conftest import Cli
 
 ROOT = Path(__file__).resolve().parents[2]

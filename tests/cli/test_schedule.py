@@ -2,9 +2,9 @@
 
 import asyncio
 
+from holdfast.chores.scheduler import Schedule, Scheduler
 from holdfast.kernel.job import Spec
-from holdfast.runtime.opening import open_store
-from holdfast.runtime.scheduler import Schedule, Scheduler
+from holdfast.store.open import open_store
 from tests.cli.conftest import Cli
 
 TEMPLATE = Spec(id="", lifecycle="durable", task="report", payload='{"day":1}')

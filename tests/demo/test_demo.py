@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.demo.story import INVARIANTS
-from holdfast.kernel import invariants
+from holdfast.kernel.proof import invariants
 
 SHOWN = [
     "1  Five lifecycles",

@@ -9,16 +9,16 @@ from random import Random
 
 from uuid_utils import uuid7
 
-from holdfast.kernel.conditions import holds
-from holdfast.kernel.graph import Graph, Predicate
+from holdfast.kernel.graph.conditions import holds
+from holdfast.kernel.graph.dag import Graph, Predicate
+from holdfast.kernel.graph.readiness import not_taken
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Failure, Job, Spec
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.lifecycles import WORKFLOW
 from holdfast.kernel.move import Change, Follow, Move
 from holdfast.kernel.outcome import Cancelled, Done, Fail, Outcome, Retry, Skip
-from holdfast.kernel.readiness import not_taken
 from holdfast.kernel.settle import lost, settle
-from holdfast.store.graphs import NodeRow
+from holdfast.store.graph.flows import NodeRow
 from holdfast.store.sql_store import SqlStore
 from tests.flows import reference
 from tests.flows.reference import Script

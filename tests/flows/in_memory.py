@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from holdfast import Skip
-from holdfast.flows.flow import Flow
-from holdfast.kernel.graph import Node
-from holdfast.kernel.graph_inputs import arguments, item_scope, items, scope
-from holdfast.kernel.readiness import Tally, Verdict, decide, edge_of, not_taken
+from holdfast.kernel.graph.dag import Node
+from holdfast.kernel.graph.inputs import arguments, item_scope, items, scope
+from holdfast.kernel.graph.readiness import Tally, Verdict, decide, edge_of, not_taken
+from holdfast.systems.flow.declare.flow import Flow
 
 
 class Player:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from holdfast.kernel.conditions import holds
-from holdfast.kernel.graph import Graph, OnFailure, Predicate
-from holdfast.kernel.readiness import Tally, Verdict, decide, edge_of, not_taken
+from holdfast.kernel.graph.conditions import holds
+from holdfast.kernel.graph.dag import Graph, OnFailure, Predicate
+from holdfast.kernel.graph.readiness import Tally, Verdict, decide, edge_of, not_taken
 from tests.flows.reference import Script
 
 

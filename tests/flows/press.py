@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast import Engine, StageContext
-from holdfast.flows.pipeline import Pipeline
 from holdfast.runtime.serving import serve_worker
+from holdfast.systems.pipeline.pipeline import Pipeline
 from tests.runtime.app import note, noted
 
 STAGES = ("collect", "sort", "write", "fold", "send")

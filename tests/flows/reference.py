@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.kernel.conditions import holds
-from holdfast.kernel.graph import Graph, Node, Predicate
+from holdfast.kernel.graph.conditions import holds
+from holdfast.kernel.graph.dag import Graph, Node, Predicate
 
 GOOD = ("succeeded", "partial")
 BAD = ("failed", "cancelled", "expired")

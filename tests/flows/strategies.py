@@ -6,8 +6,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from holdfast.kernel.conditions import Test
-from holdfast.kernel.graph import Branch, Case, Graph, Join, JoinKind, Mode, Node, OnFailure
+from holdfast.kernel.graph.conditions import Test
+from holdfast.kernel.graph.dag import Branch, Case, Graph, Join, JoinKind, Mode, Node, OnFailure
 from tests.flows.reference import Script
 
 RESULTS = (0, 1, 2, 3)

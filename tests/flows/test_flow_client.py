@@ -8,9 +8,9 @@ import pytest
 
 from holdfast import Engine, JobFailedError
 from holdfast.api.app import create_app
-from holdfast.flows.flow import flows_of
 from holdfast.kernel.errors import HoldfastError, NotAllowedError, NotFoundError
-from holdfast.runtime.signature import ArgumentsError
+from holdfast.systems.flow.declare.flow import flows_of
+from holdfast.tasks.signature import ArgumentsError
 from holdfast.testing import drain
 from tests.api.streaming import serving
 from tests.flows.invoices import declare

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine, HoldfastError, Skip
-from holdfast.flows.flow import Flow
-from holdfast.kernel.graph import Graph, Join, JoinKind, Predicate
-from holdfast.runtime.signature import ArgumentsError
+from holdfast.kernel.graph.dag import Graph, Join, JoinKind, Predicate
+from holdfast.systems.flow.declare.flow import Flow
+from holdfast.tasks.signature import ArgumentsError
 from tests.flows.in_memory import Player
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast import Engine, HoldfastError
-from holdfast.flows.flow_document import read
+from holdfast.systems.flow.declare.document import read
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import threading
 import pytest
 
 from holdfast import Engine, Skip
-from holdfast.flows.flow import flows_of
-from holdfast.flows.flow_handle import FlowHandle
-from holdfast.kernel.graph import Join, JoinKind
-from holdfast.runtime.node_words import Before, Beside, listed, why
+from holdfast.kernel.graph.dag import Join, JoinKind
+from holdfast.systems.flow.declare.flow import flows_of
+from holdfast.systems.flow.handle import FlowHandle
+from holdfast.systems.flow.node_words import Before, Beside, listed, why
 from holdfast.testing import drain
 from tests.api.calling import client_of
 from tests.flows.invoices import declare

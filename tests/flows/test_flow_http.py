@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine
-from holdfast.api.schemas_flow import Flow, FlowJob, MadeFlow
+from holdfast.systems.flow.schemas import Flow, FlowJob, MadeFlow
 from holdfast.testing import MovableClock, drain
 from tests.api.calling import Client, client_of
 from tests.flows.invoices import declare

@@ -10,14 +10,14 @@ import pytest
 from uuid_utils import uuid7
 
 from holdfast import Engine
-from holdfast.flows.flow import Flow
-from holdfast.flows.flow_handle import FlowHandle
+from holdfast.audit.auditor import audit
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.lifecycles import WORKFLOW
 from holdfast.kernel.move import Change, Follow, Move
-from holdfast.runtime.auditor import audit
 from holdfast.runtime.handle import JobHandle
+from holdfast.systems.flow.declare.flow import Flow
+from holdfast.systems.flow.handle import FlowHandle
 from holdfast.testing import drain
 
 

@@ -7,17 +7,17 @@ import asyncio
 import pytest
 
 from holdfast import Engine
-from holdfast.flows import flow_submit
-from holdfast.kernel.graph import Graph, Node
+from holdfast.audit.auditor import audit
+from holdfast.kernel.graph.dag import Graph, Node
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.lifecycles import WORKFLOW
 from holdfast.kernel.move import Change, Move
-from holdfast.runtime.auditor import audit
-from holdfast.runtime.opening import open_store
 from holdfast.runtime.task import Options
+from holdfast.store.open import open_store
 from holdfast.store.port import Lease
 from holdfast.store.sql_store import SqlStore
+from holdfast.systems.flow import submit as flow_submit
 
 NODES = 60
 ROUNDS = 8

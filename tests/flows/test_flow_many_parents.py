@@ -9,17 +9,17 @@ from contextlib import asynccontextmanager
 import pytest
 
 from holdfast import Engine
-from holdfast.flows import flow_submit
-from holdfast.kernel.graph import Graph, Join, JoinKind, Node
+from holdfast.audit.auditor import audit
+from holdfast.kernel.graph.dag import Graph, Join, JoinKind, Node
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.lifecycles import WORKFLOW
 from holdfast.kernel.move import Change, Move
-from holdfast.runtime.auditor import audit
-from holdfast.runtime.opening import open_store
 from holdfast.runtime.task import Options
-from holdfast.store.postgres import open_postgres
+from holdfast.store.open import open_store
+from holdfast.store.postgres.driver import open_postgres
 from holdfast.store.sql_store import SqlStore
+from holdfast.systems.flow import submit as flow_submit
 
 PARENTS = 64
 SQLITE_WRITERS = 4

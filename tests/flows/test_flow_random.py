@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 from holdfast import Engine
-from holdfast.flows import flow_submit
-from holdfast.kernel.graph import OnFailure
-from holdfast.kernel.invariants import Inspector
-from holdfast.kernel.joins import breaches
-from holdfast.runtime.auditor import audit
-from holdfast.runtime.opening import open_store
+from holdfast.audit.auditor import audit
+from holdfast.kernel.graph.dag import OnFailure
+from holdfast.kernel.graph.joins import breaches
+from holdfast.kernel.proof.invariants import Inspector
 from holdfast.runtime.task import Options
-from holdfast.store.graphs import NodeRow
+from holdfast.store.graph.flows import NodeRow
+from holdfast.store.open import open_store
 from holdfast.store.sql_store import SqlStore
+from holdfast.systems.flow import submit as flow_submit
 from tests.flows import reference
 from tests.flows.hands import Hands
 from tests.flows.strategies import TROUBLE, graph_of, scripts_of

@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 from holdfast import Engine, HoldfastError
-from holdfast.flows import flow_submit
-from holdfast.flows.flow_handle import FlowHandle
-from holdfast.kernel.graph import OnFailure
-from holdfast.runtime.auditor import audit
+from holdfast.audit.auditor import audit
+from holdfast.kernel.graph.dag import OnFailure
 from holdfast.runtime.task import Options
-from holdfast.store.operating import Operating
+from holdfast.store.admin.operating import Operating
+from holdfast.systems.flow import submit as flow_submit
+from holdfast.systems.flow.handle import FlowHandle
 from tests.flows import reference
 from tests.flows.reference import Script
 from tests.flows.strategies import graph_of, scripts_of

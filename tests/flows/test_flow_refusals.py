@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from holdfast import Engine, HoldfastError
-from holdfast.flows.flow import Flow
-from holdfast.kernel.conditions import Test
-from holdfast.kernel.graph import OnFailure
-from holdfast.kernel.graph_check import GraphError
+from holdfast.kernel.graph.check import GraphError
+from holdfast.kernel.graph.conditions import Test
+from holdfast.kernel.graph.dag import OnFailure
+from holdfast.systems.flow.declare.flow import Flow
 
 
 @pytest.fixture

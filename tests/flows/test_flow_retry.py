@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from holdfast import Engine, HoldfastError
-from holdfast.flows.flow import Flow
-from holdfast.flows.flow_handle import FlowHandle
 from holdfast.kernel.errors import NotAllowedError, NotFoundError
-from holdfast.kernel.invariants import Inspector
+from holdfast.kernel.proof.invariants import Inspector
 from holdfast.store.reads import Filter
+from holdfast.systems.flow.declare.flow import Flow
+from holdfast.systems.flow.handle import FlowHandle
 from holdfast.testing import MovableClock, drain
 from tests.runtime.working import events_of
 
@@ -357,7 +357,7 @@ def test_a_flow_whose_nodes_are_gone_is_refused(app: Engine, flow: Flow, broken:
     [a] = [node.job_id for node in old.nodes() if node.name == "a"]
 
     async def remove() -> None:
-        from holdfast.runtime.commands import delete
+        from holdfast.commands.jobs import delete
 
         await delete(await app.opened(), [a])
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine, PermanentError, Skip, TransientError
-from holdfast.flows.flow import Flow, flows_of
-from holdfast.flows.flow_handle import FlowHandle
-from holdfast.runtime.auditor import audit
-from holdfast.runtime.views import job_view
+from holdfast.audit.auditor import audit
+from holdfast.systems.flow.declare.flow import Flow, flows_of
+from holdfast.systems.flow.handle import FlowHandle
 from holdfast.testing import MovableClock, drain
+from holdfast.views.job import job_view
 from tests.flows.invoices import declare
 from tests.runtime.working import events_of, job_of
 

@@ -10,10 +10,10 @@ import pytest
 
 from bench.flow_shapes import TASK, chain, wide
 from holdfast import Engine
-from holdfast.flows import flow_submit
-from holdfast.kernel.graph import Graph
-from holdfast.runtime.auditor import audit
+from holdfast.audit.auditor import audit
+from holdfast.kernel.graph.dag import Graph
 from holdfast.runtime.task import Options
+from holdfast.systems.flow import submit as flow_submit
 
 SLOWER = 2.5
 """How much longer a node of the large one may take: on a machine with other work, and far from what a square would."""

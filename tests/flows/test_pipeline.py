@@ -20,7 +20,7 @@ from holdfast import (
     Skip,
     StageContext,
 )
-from holdfast.flows.pipeline import Pipeline, PipelineHandle
+from holdfast.systems.pipeline.pipeline import Pipeline, PipelineHandle
 from holdfast.testing import drain
 
 

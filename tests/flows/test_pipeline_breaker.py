@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast import Breaker, Engine
-from holdfast.flows.pipeline import Pipeline, PipelineHandle
+from holdfast.systems.pipeline.pipeline import Pipeline, PipelineHandle
 from holdfast.testing import MovableClock, drain
 
 
@@ -60,7 +60,7 @@ def test_open_skips_one_trial_decides(app: Engine, clock: MovableClock, database
 
 
 def test_of_two_runs_one_makes_the_trial(app: Engine, clock: MovableClock) -> None:
-    from holdfast.store.stages import Stages
+    from holdfast.store.jobs.stages import Stages
 
     async def ask(*jobs: str) -> list[bool]:
         stages = Stages(await app.opened())

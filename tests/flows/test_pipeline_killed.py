@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Engine
-from holdfast.runtime.auditor import audit
+from holdfast.audit.auditor import audit
 from tests.flows.press import Order, noted, press
 from tests.runtime.working import ROOT, until
 

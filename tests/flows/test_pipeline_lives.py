@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from holdfast import Engine
-from holdfast.flows.pipeline import Pipeline, PipelineHandle
-from holdfast.kernel.lifecycles.pipeline import PIPELINE
+from holdfast.systems.pipeline.lifecycle import PIPELINE
+from holdfast.systems.pipeline.pipeline import Pipeline, PipelineHandle
 from holdfast.testing import MovableClock, drain
 from tests.runtime.working import until, working
 

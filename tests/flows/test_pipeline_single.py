@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast import Engine, HoldfastError, JobFailedError
-from holdfast.flows.pipeline import Pipeline
 from holdfast.kernel.errors import DuplicateKeyError
+from holdfast.systems.pipeline.pipeline import Pipeline
 from holdfast.testing import drain
 from tests.runtime.working import ROOT, until, working
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from holdfast import Engine, HoldfastError
-from holdfast.flows.pipeline import Pipeline, PipelineHandle
-from holdfast.runtime.auditor import audit
-from holdfast.runtime.expirer import Expirer
+from holdfast.audit.auditor import audit
+from holdfast.chores.expirer import Expirer
+from holdfast.systems.pipeline.pipeline import Pipeline, PipelineHandle
 from holdfast.testing import MovableClock
 
 MESSAGE = "Job timed out or was orphaned"

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from holdfast import Context, Engine, PermanentError, Skip, TransientError
-from holdfast.kernel.graph import Graph
+from holdfast.kernel.graph.dag import Graph
 from holdfast.runtime.serving import serve_worker
 from tests.flows.reference import Script
 

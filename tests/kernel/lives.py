@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.kernel.event import SCHEMA_VERSION, Event
 from holdfast.kernel.job import Job, spec_digest, text_digest
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.replay import replay
+from holdfast.kernel.proof.replay import replay
 from holdfast.kernel.state import LEASED
 
 JOB_ID = "01900000-0000-7000-8000-000000000001"

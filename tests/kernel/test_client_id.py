@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.kernel.client_id import client_job_id
 from holdfast.kernel.errors import PayloadError
+from holdfast.systems.sandbox.client_id import client_job_id
 
 pytestmark = pytest.mark.rule("S07")
 GOOD = "550e8400-e29b-41d4-a716-446655440000"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernel.condition_document import MAX_DEPTH, parse, to_document, words
-from holdfast.kernel.conditions import OPERATORS, holds
-from holdfast.kernel.document import DocumentError
+from holdfast.kernel.graph.condition_document import MAX_DEPTH, parse, to_document, words
+from holdfast.kernel.graph.conditions import OPERATORS, holds
+from holdfast.kernel.strictly import DocumentError
 
 ORDER: dict[str, Any] = {
     "status": "paid",

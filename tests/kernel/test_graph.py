@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from holdfast.kernel.document import DocumentError
-from holdfast.kernel.graph import Graph, Join, JoinKind, Mode, Node, OnFailure, Predicate
-from holdfast.kernel.graph_check import MAX_NODES, GraphError
-from holdfast.kernel.graph_inputs import arguments, item_scope, items, scope
-from holdfast.kernel.graph_mermaid import mermaid
+from holdfast.kernel.graph.check import MAX_NODES, GraphError
+from holdfast.kernel.graph.dag import Graph, Join, JoinKind, Mode, Node, OnFailure, Predicate
+from holdfast.kernel.graph.inputs import arguments, item_scope, items, scope
+from holdfast.kernel.graph.mermaid import mermaid
+from holdfast.kernel.strictly import DocumentError
 from tests.flows.strategies import graphs
 
 BIG = {"path": "total", "op": ">", "value": 100}

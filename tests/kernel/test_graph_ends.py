@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.kernel.conditions import Test
-from holdfast.kernel.graph import Branch, Case, Graph, Join, JoinKind, Mode, Node, OnFailure
-from holdfast.kernel.readiness import Edge, Tally, Verdict, decide, edge_of, not_taken, overall, taken
+from holdfast.kernel.graph.conditions import Test
+from holdfast.kernel.graph.dag import Branch, Case, Graph, Join, JoinKind, Mode, Node, OnFailure
+from holdfast.kernel.graph.readiness import Edge, Tally, Verdict, decide, edge_of, not_taken, overall, taken
 from holdfast.kernel.state import Canonical
 from tests.flows import reference
 from tests.flows.incremental import Run, _evaluate

@@ -6,11 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.event import Event
-from holdfast.kernel.invariants import Inspector, Violation
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import BUILT_IN, CRAWL, DURABLE, PIPELINE, SANDBOX, WORKFLOW
+from holdfast.kernel.proof.invariants import Inspector, Violation
+from holdfast.systems.crawl.lifecycle import CRAWL
+from holdfast.systems.pipeline.lifecycle import PIPELINE
+from holdfast.systems.sandbox.lifecycle import SANDBOX
 from tests.kernel.lives import JOB_ID, event, lived
 
 INSPECTOR = Inspector(BUILT_IN)

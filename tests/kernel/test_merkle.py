@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernel import merkle
+from holdfast.kernel.proof import merkle
 
 # The sample data and roots of the Certificate Transparency reference implementation, one root per prefix.
 CT_LEAVES = [

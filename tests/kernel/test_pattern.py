@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.kernel.pattern import Pattern
-from holdfast.kernel.pattern_syntax import PatternError
+from holdfast.kernel.graph.pattern import Pattern
+from holdfast.kernel.graph.pattern_syntax import PatternError
 
 ATOMS = st.sampled_from(
     [

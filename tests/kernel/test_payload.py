@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.kernel.errors import PayloadError
-from holdfast.kernel.payload import decode, digest, encode, sanitise
+from holdfast.kernel.payload.encoding import decode, digest, encode, sanitise
 
 good_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 any_text = st.text(st.characters(exclude_categories=[]))

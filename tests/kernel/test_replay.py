@@ -6,9 +6,14 @@ import json
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
+from holdfast.kernel.durable import DURABLE
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import text_digest
-from holdfast.kernel.lifecycles import BUILT_IN, CRAWL, DURABLE, PIPELINE, SANDBOX, WORKFLOW
-from holdfast.kernel.replay import Replayed, replay, steps_of
+from holdfast.kernel.proof.replay import Replayed, replay, steps_of
+from holdfast.systems.crawl.lifecycle import CRAWL
+from holdfast.systems.pipeline.lifecycle import PIPELINE
+from holdfast.systems.sandbox.lifecycle import SANDBOX
 from tests.kernel.lives import RESULT, START_MS, WORKER, event, lived
 
 

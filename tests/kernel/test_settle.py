@@ -6,17 +6,22 @@ import json
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel.classify import PERMANENT_CODES, PUBLIC_CODES, TRANSIENT_CODES, Classifier, retryable
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import NotAllowedError
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import DLQ_REASONS, DLQ_STAGES, Failure, Job
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import BUILT_IN, CRAWL, DURABLE, PIPELINE, SANDBOX, WORKFLOW
 from holdfast.kernel.move import move
 from holdfast.kernel.outcome import Cancelled, Done, Fail, Outcome, Partial, Retry, Skip, TimedOut
 from holdfast.kernel.policy import Exhausted
-from holdfast.kernel.replay import replay
+from holdfast.kernel.proof.replay import replay
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.kernel.settle import STALE, dead_letter, expired, lost, settle
+from holdfast.systems.crawl.lifecycle import CRAWL
+from holdfast.systems.pipeline.lifecycle import PIPELINE
+from holdfast.systems.sandbox.lifecycle import SANDBOX
 from tests.kernel.lives import JOB_ID, lived
 
 FAILURE = Failure("network_error", "transient", "reset by 10.0.0.1", {"url": "u", "attempt": 1}, "fetch")

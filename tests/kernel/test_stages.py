@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from holdfast.kernel.stages import (
+from holdfast.systems.pipeline.stages import (
     BreakerRule,
     Closed,
     HalfOpen,

@@ -6,10 +6,15 @@ import pickle
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import NotAllowedError
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import BUILT_IN, CRAWL, DURABLE, PIPELINE, SANDBOX, WORKFLOW
 from holdfast.kernel.state import Canonical, State
+from holdfast.systems.crawl.lifecycle import CRAWL
+from holdfast.systems.pipeline.lifecycle import PIPELINE
+from holdfast.systems.sandbox.lifecycle import SANDBOX
 
 # Of each table: its states as it spells them, the moves within an attempt, and those that open the next.
 DOCUMENTS: dict[str, tuple[str, str, str]] = {

@@ -10,14 +10,14 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.registry import Collector
 
 from holdfast import Engine
+from holdfast.chores.reaper import Reaper
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.lifecycles import CRAWL
 from holdfast.kernel.move import move
 from holdfast.observe.metrics import BUCKETS_S, MOST_LABELS, NAMES, OTHER, Bounded, Histogram, Tally
-from holdfast.runtime.metrics_feed import MetricsFeed
-from holdfast.runtime.reaper import Reaper
 from holdfast.store.sql_store import SqlStore
+from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.testing import MovableClock
+from holdfast.views.metrics_feed import MetricsFeed
 from tests.observe.exposition import open_problems, problems, values
 from tests.runtime.engines import STORES, address, engine_on
 from tests.runtime.working import until, working
@@ -250,7 +250,7 @@ def test_what_workers_count_adds_up_and_never_falls(clocked: Any) -> None:
 
 
 async def _worker(store: SqlStore, owner: str, **stats: int) -> None:
-    from holdfast.runtime.roster import Roster
+    from holdfast.worker.presence import Roster
 
     await Roster(store, owner, {"default": 1}, 1).seen(stats)
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.runtime.auditor import Report, audit
-from holdfast.runtime.opening import open_store
-from holdfast.runtime.sealer import Sealer
+from holdfast.audit.auditor import Report, audit
+from holdfast.chores.sealer import Sealer
+from holdfast.store.open import open_store
 from holdfast.store.sql_store import SqlStore
 from tests.proof.lives import Clock, Lives, live
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from uuid_utils import uuid7
 
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel.job import Failure, Job, Spec
-from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.outcome import Done, Fail, Outcome, Partial, Retry, Skip
 from holdfast.kernel.settle import expired, lost, settle

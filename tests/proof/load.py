@@ -11,16 +11,16 @@ from pathlib import Path
 
 from uuid_utils import uuid7
 
+from holdfast.audit.auditor import audit
+from holdfast.chores.sealer import Sealer
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.job import Failure, Spec
-from holdfast.kernel.lifecycles import DURABLE
 from holdfast.kernel.move import Change
 from holdfast.kernel.outcome import Done, Outcome, Retry
 from holdfast.kernel.settle import settle
-from holdfast.runtime.auditor import audit
-from holdfast.runtime.opening import open_store
-from holdfast.runtime.sealer import Sealer
+from holdfast.store.open import open_store
 from holdfast.store.sql_store import SqlStore
-from holdfast.store.sqlite import open_sqlite
+from holdfast.store.sqlite.driver import open_sqlite
 
 BATCH = 5000
 BUSY = Failure("network_error", "transient", "no route", {"attempt": 1})

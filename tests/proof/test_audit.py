@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from uuid_utils import uuid7
 
+from holdfast.audit.auditor import Progress, Report, audit
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
-from holdfast.runtime.auditor import Progress, Report, audit
 from tests.proof.conftest import Made
 
 DIGEST = hashlib.sha256(b"another").digest()

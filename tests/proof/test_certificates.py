@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.certificate import verify
+from holdfast.audit.certificates import NotProvenError, prove
+from holdfast.audit.verdict import verify
+from holdfast.chores.sealer import Sealer
 from holdfast.kernel.errors import NotFoundError
-from holdfast.runtime.certificates import NotProvenError, prove
-from holdfast.runtime.sealer import Sealer
 from tests.proof.conftest import Made
 
 Path = tuple[str | int, ...]

@@ -6,18 +6,18 @@ from dataclasses import replace
 import pytest
 from uuid_utils import uuid7
 
-from holdfast.kernel.certificate import verify
+from holdfast.audit.certificates import prove
+from holdfast.audit.verdict import verify
+from holdfast.chores.pruner import Pruner
+from holdfast.chores.sealer import Sealer
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.job import Spec
 from holdfast.kernel.lifecycle import Lifecycle, Transition
-from holdfast.kernel.lifecycles import DURABLE
 from holdfast.kernel.move import Change, Move
 from holdfast.kernel.outcome import Done
 from holdfast.kernel.policy import DAY_MS
 from holdfast.kernel.settle import settle
 from holdfast.kernel.state import Canonical, State
-from holdfast.runtime.certificates import prove
-from holdfast.runtime.pruner import Pruner
-from holdfast.runtime.sealer import Sealer
 from holdfast.store.sql_store import SqlStore
 from tests.proof.conftest import Made
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.audit.auditor import audit
 from holdfast.kernel.errors import StoreError
-from holdfast.runtime.auditor import audit
-from holdfast.runtime.opening import open_store
+from holdfast.store.open import open_store
 
 
 @pytest.mark.parametrize("form", ["sqlite:///{relative}", "sqlite:///{absolute}", "{relative}", "{absolute}"])
@@ -39,7 +39,7 @@ def test_any_other_address_is_refused(url: str) -> None:
 
 def test_postgres_without_its_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
-    monkeypatch.delitem(sys.modules, "holdfast.store.postgres", raising=False)
+    monkeypatch.delitem(sys.modules, "holdfast.store.postgres.driver", raising=False)
     with pytest.raises(StoreError, match=r"pip install 'holdfast\[postgres\]'"):
         open_store("postgresql://localhost/x")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.runtime.opening import open_store
-from holdfast.runtime.pruner import Pruner
-from holdfast.runtime.sealer import Sealer
-from holdfast.store.partitions import WEEK_MS, week_of
+from holdfast.chores.pruner import Pruner
+from holdfast.chores.sealer import Sealer
+from holdfast.store.open import open_store
 from holdfast.store.sql_store import SqlStore
+from holdfast.store.upkeep.partitions import WEEK_MS, week_of
 from tests.proof.lives import START_MS, Clock, Lives
 
 WEEKS = ["holdfast_event_2026w45", "holdfast_event_2026w46", "holdfast_event_2026w47"]

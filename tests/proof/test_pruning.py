@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from holdfast.kernel.certificate import verify
+from holdfast.audit.certificates import prove
+from holdfast.audit.verdict import verify
+from holdfast.chores.pruner import Pruner
+from holdfast.chores.sealer import Sealer
 from holdfast.kernel.policy import DAY_MS
-from holdfast.runtime.certificates import prove
-from holdfast.runtime.pruner import Pruner
-from holdfast.runtime.sealer import Sealer
 from holdfast.store.port import Signal
 from tests.proof.conftest import Made
 
@@ -135,7 +135,7 @@ async def test_a_changed_purge_record_is_named(made: Made, column: str) -> None:
 
 async def test_a_record_cannot_be_made_up_for_a_job_removed_by_hand(made: Made) -> None:
     """A tampered purge table that is consistent in itself: the seal behind it knew another digest."""
-    from holdfast.store.purge_record import pack_ranges, purge_digest
+    from holdfast.store.upkeep.purge_record import pack_ranges, purge_digest
 
     assert await made.store.prune([made.ids["cancelled"]]) is not None
     await made.lives.submit("after")

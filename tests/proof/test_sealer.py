@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from uuid_utils import uuid7
 
+from holdfast.chores.runner import Chores
+from holdfast.chores.sealer import Sealer
 from holdfast.kernel.errors import StoreError
 from holdfast.kernel.job import Spec
-from holdfast.kernel.merkle import Accumulator
-from holdfast.kernel.seal import BATCH, NOTHING, header_leaf, unpack
-from holdfast.runtime.chores import Chores
-from holdfast.runtime.opening import open_store
-from holdfast.runtime.sealer import Sealer
-from holdfast.runtime.waker import Waker
+from holdfast.kernel.proof.merkle import Accumulator
+from holdfast.kernel.proof.seal import BATCH, NOTHING, header_leaf, unpack
+from holdfast.store.open import open_store
 from holdfast.store.reads import SealRow
 from holdfast.store.sql_store import SqlStore
+from holdfast.store.waker import Waker
 from tests.proof.conftest import Made
 
 

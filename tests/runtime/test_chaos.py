@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast import Engine, HoldfastError
+from holdfast.audit.auditor import audit
 from holdfast.kernel.state import OVER, RANK
-from holdfast.runtime.auditor import audit
 from holdfast.runtime.task import Task
 from tests.runtime.working import WorkerProcess
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from holdfast import Context, Engine, PermanentError, TransientError
+from holdfast.audit.auditor import audit
+from holdfast.commands import jobs as commands
 from holdfast.kernel.errors import NotAllowedError, NotFoundError
-from holdfast.kernel.lifecycles import CRAWL
 from holdfast.kernel.retry import RetryPolicy
-from holdfast.runtime import commands
-from holdfast.runtime.auditor import audit
-from holdfast.runtime.views import PROGRESS
-from holdfast.store.operating import Operating
+from holdfast.store.admin.operating import Operating
 from holdfast.store.port import Lease
 from holdfast.store.sql_store import SqlStore
+from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.testing import MovableClock, drain
+from holdfast.views.job import PROGRESS
 from tests.runtime.engines import STORES, address, engine_on
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from holdfast import Context, Engine, HoldfastError, PermanentError, TransientError, ValidationError
+from holdfast.audit.auditor import audit
+from holdfast.chores.reaper import Reaper
+from holdfast.commands import dead
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
-from holdfast.kernel.lifecycles import DURABLE
-from holdfast.runtime import dead
-from holdfast.runtime.auditor import audit
-from holdfast.runtime.reaper import Reaper
-from holdfast.runtime.signature import ArgumentsError
-from holdfast.store.dead_letters import DeadLetters, Letter, Wanted
+from holdfast.store.admin.dead_letters import DeadLetters, Letter, Wanted
 from holdfast.store.sql_store import SqlStore
+from holdfast.tasks.signature import ArgumentsError
 from holdfast.testing import MovableClock, drain
 from tests.runtime.engines import STORES, address, engine_on
 

@@ -23,8 +23,8 @@ from holdfast import (
     Skip,
     WaitTimeoutError,
 )
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel.errors import DuplicateKeyError, NotAllowedError, NotFoundError
-from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.testing import MovableClock, drain
 from tests.runtime.engines import STORES, address, engine_on
 

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from holdfast import Engine, HoldfastError
-from holdfast.runtime.auditor import audit
+from holdfast.audit.auditor import audit
 from holdfast.runtime.task import Task
 from holdfast.testing import drain
 from tests.runtime.engines import engine_on

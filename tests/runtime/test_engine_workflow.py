@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from holdfast import Context, Engine, HoldfastError, TransientError
+from holdfast.chores.pruner import Pruner
+from holdfast.chores.sealer import Sealer
 from holdfast.kernel.errors import NotAllowedError, NotFoundError
 from holdfast.kernel.job import text_digest
 from holdfast.kernel.retry import workflow
-from holdfast.runtime.pruner import Pruner
-from holdfast.runtime.sealer import Sealer
 from holdfast.testing import MovableClock, drain
 from tests.runtime.engines import STORES, address, engine_on
 

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from holdfast import Engine, PermanentError, TransientError
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
-from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.kernel.state import Canonical
-from holdfast.runtime.explain import Explanation, Situation, explain
-from holdfast.runtime.phrases import span
-from holdfast.runtime.situation import explain_job
-from holdfast.store.dead_letters import Letter
-from holdfast.store.operating import Pause
+from holdfast.store.admin.dead_letters import Letter
+from holdfast.store.admin.operating import Pause
 from holdfast.testing import MovableClock, drain
+from holdfast.views.explain import Explanation, Situation, explain
+from holdfast.views.phrases import span
+from holdfast.views.situation import explain_job
 from tests.runtime.engines import STORES, address, engine_on
 
 ID = "01a1e486-9b94-7462-b48a-b24f9d0ff710"

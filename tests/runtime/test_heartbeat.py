@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import Context, Engine
-from holdfast.runtime.heart import Heart
-from holdfast.runtime.heartbeat import Heartbeat
-from holdfast.runtime.worker import Worker
 from holdfast.store.port import Lease
+from holdfast.worker.renewer import Heartbeat
+from holdfast.worker.renewer_process import Heart
+from holdfast.worker.worker import Worker
 from tests.runtime.app import noted, spin
 from tests.runtime.engines import engine_on
 from tests.runtime.working import events_of, signals_of, until, worker_process, working
@@ -146,9 +146,9 @@ async def nobody(leases: list[Lease]) -> list[str]:
 @pytest.mark.rule("D08", "D09")
 async def test_when_a_lease_is_renewed(tmp_path: Path) -> None:
     """At half of it, or as often as its lifecycle says: a crawl every 10 s, although its lease is 90 s."""
+    from holdfast.catalog import BUILT_IN
     from holdfast.kernel.job import Spec
-    from holdfast.kernel.lifecycles import BUILT_IN
-    from holdfast.store.sqlite import open_sqlite
+    from holdfast.store.sqlite.driver import open_sqlite
 
     store = open_sqlite(tmp_path / "leases.db", clock=lambda: START_MS)
     await store.migrate()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine
-from holdfast.runtime import job_log
-from holdfast.runtime.job_log import LOG, JobLog
+from holdfast.tasks import job_log
+from holdfast.tasks.job_log import LOG, JobLog
 from tests.runtime.working import signals_of, until, working
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from holdfast import Engine, HoldfastError, Limit
-from holdfast.runtime.situation import explain_job
 from holdfast.testing import MovableClock, drain
+from holdfast.views.situation import explain_job
 from tests.runtime.engines import STORES, address, engine_on
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine, JobFailedError, LeaseConflictError, TransientError, WaitTimeoutError
+from holdfast.chores.reaper import Reaper
+from holdfast.commands.triggers import Triggers
 from holdfast.kernel.job import Spec
-from holdfast.kernel.lifecycles import CRAWL
-from holdfast.runtime.heart import Heart
-from holdfast.runtime.reaper import Reaper
-from holdfast.runtime.triggers import Triggers
-from holdfast.runtime.views import job_view
 from holdfast.store.sql_store import SqlStore
+from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.testing import MovableClock, drain
+from holdfast.views.job import job_view
+from holdfast.worker.renewer_process import Heart
 from tests.runtime.app import note, noted
 from tests.runtime.engines import engine_on
 from tests.runtime.working import events_of, job_of, signals_of, until, working

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine, PermanentError, TransientError
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.job import Failure
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.lifecycles import DURABLE
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.settle import dead_letter
 from holdfast.runtime.handle import JobHandle

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine, HoldfastError, PermanentError, Skip, TransientError
-from holdfast.kernel.lifecycles import WORKFLOW
+from holdfast.chores.pruner import Pruner
+from holdfast.chores.sealer import Sealer
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.retry import workflow
-from holdfast.runtime.heart import Heart
-from holdfast.runtime.pruner import Pruner
-from holdfast.runtime.sealer import Sealer
-from holdfast.runtime.views import iso, job_view
 from holdfast.testing import MovableClock, drain
+from holdfast.views.job import iso, job_view
+from holdfast.worker.renewer_process import Heart
 from tests.runtime.app import note, noted, spin
 from tests.runtime.engines import engine_on
 from tests.runtime.working import events_of, job_of, until, working

@@ -15,15 +15,15 @@ import pytest
 import pytest_asyncio
 
 from holdfast import Context, Engine, HoldfastError
+from holdfast.chores.scheduler import Schedule, Scheduler
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job, Spec
-from holdfast.runtime.cron import Cron
-from holdfast.runtime.scheduler import Schedule, Scheduler
-from holdfast.store.postgres import open_postgres
+from holdfast.store.postgres.driver import open_postgres
 from holdfast.store.reads import Filter
-from holdfast.store.scheduling import Schedules
 from holdfast.store.sql_store import SqlStore
-from holdfast.store.sqlite import open_sqlite
+from holdfast.store.sqlite.driver import open_sqlite
+from holdfast.store.upkeep.scheduling import Schedules
+from holdfast.tasks.cron import Cron
 from holdfast.testing import MovableClock, assert_submitted, drain
 
 BERLIN = "Europe/Berlin"
@@ -202,7 +202,7 @@ async def test_a_scheduler_that_dies_in_between_neither_loses_nor_doubles_a_tick
         raise ConnectionError("gone between the two writes")
 
     with monkeypatch.context() as patch:
-        patch.setattr("holdfast.store.scheduling.submit", cut)
+        patch.setattr("holdfast.store.upkeep.scheduling.submit", cut)
         with pytest.raises(OSError):  # noqa: PT011 - each driver says it in its own words
             await Scheduler(dying).run_once()
     # The schedule had moved on already, in a transaction that never was.

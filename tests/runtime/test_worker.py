@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import Engine, HoldfastError, JobFailedError
-from holdfast.runtime.weights import weights
-from holdfast.store.claiming import Lanes
+from holdfast.store.admin.operating import Operating
 from holdfast.store.dialect import Lane
-from holdfast.store.operating import Operating
+from holdfast.store.jobs.claiming import Lanes
+from holdfast.worker.weights import weights
 from tests.runtime.app import crash
 from tests.runtime.working import events_of, until, working
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast import Engine
+from holdfast.chores.runner import Chores
 from holdfast.kernel.job import Job
-from holdfast.runtime.chores import Chores
-from holdfast.runtime.worker import Worker
+from holdfast.worker.worker import Worker
 
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")

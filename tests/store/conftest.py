@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from holdfast.store.postgres import PostgresDriver, open_postgres
+from holdfast.store.postgres.driver import PostgresDriver, open_postgres
 from holdfast.store.sql_store import SqlStore
-from holdfast.store.sqlite import open_sqlite
+from holdfast.store.sqlite.driver import open_sqlite
 from tests.store.scenes import START_MS, Clock
 
 HERE = Path(__file__).parent

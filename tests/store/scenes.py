@@ -6,14 +6,14 @@ import itertools
 from collections import deque
 from typing import Any
 
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel import settle
-from holdfast.kernel.invariants import COMPARED, Inspector
 from holdfast.kernel.job import Failure, Job, Spec
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition
-from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.move import Change, Move
 from holdfast.kernel.outcome import Outcome
-from holdfast.kernel.replay import replay
+from holdfast.kernel.proof.invariants import COMPARED, Inspector
+from holdfast.kernel.proof.replay import replay
 from holdfast.kernel.state import LEASED
 from holdfast.store.port import Applied, Store
 from holdfast.store.sql_store import SqlStore

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition, Tries
-from holdfast.kernel.lifecycles import BUILT_IN, DURABLE
 from holdfast.kernel.outcome import Retry
 from holdfast.kernel.state import Canonical, State
 from holdfast.store.sql_store import SqlStore

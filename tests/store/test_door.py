@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.kernel.errors import PayloadError
-from holdfast.kernel.payload import decode, encode
+from holdfast.kernel.payload.encoding import decode, encode
 from holdfast.store.sql_store import SqlStore
 from tests.store.scenes import everything, fetch, spec
 

@@ -7,12 +7,14 @@ import json
 import pytest
 
 from holdfast.kernel import settle
+from holdfast.kernel.durable import DURABLE
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command, Lifecycle
-from holdfast.kernel.lifecycles import DURABLE, PIPELINE, WORKFLOW
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.policy import HOUR_MS
 from holdfast.store.sql_store import SqlStore
+from holdfast.systems.pipeline.lifecycle import PIPELINE
 from tests.store.scenes import (
     START_MS,
     WORKER,

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel import retry
 from holdfast.kernel.classify import PERMANENT_CODES, Classifier, error_class_of, retryable
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import LeaseConflictError, PermanentError, TransientError, ValidationError
 from holdfast.kernel.job import Failure, Job
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.lifecycles import BUILT_IN, DURABLE
 from holdfast.kernel.outcome import Cancelled, Done, Fail, Outcome, Partial, Retry, Skip, TimedOut
 from holdfast.kernel.policy import Exhausted
 from holdfast.store.sql_store import SqlStore

@@ -7,9 +7,9 @@ import json
 
 from holdfast.kernel.limit import Gate
 from holdfast.kernel.outcome import Done
-from holdfast.store.claiming import LAST_GATE
-from holdfast.store.gates import AT_ONCE
-from holdfast.store.operating import Operating
+from holdfast.store.admin.operating import Operating
+from holdfast.store.jobs.claiming import LAST_GATE
+from holdfast.store.jobs.gates import AT_ONCE
 from holdfast.store.sql_store import SqlStore
 from tests.store.scenes import RIVAL, WORKER, Clock, assert_all_clean, end, spec
 

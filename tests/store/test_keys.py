@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.client_id import client_job_id
 from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import move
 from holdfast.kernel.policy import DAY_MS, HOUR_MS
 from holdfast.store.port import Submitted
 from holdfast.store.sql_store import SqlStore
+from holdfast.systems.sandbox.client_id import client_job_id
 from tests.store.scenes import Clock, assert_all_clean, bring, everything, fetch, spec, submit, take
 
 

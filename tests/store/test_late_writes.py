@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition
-from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.policy import Lost
 from holdfast.kernel.state import LEASED
 from holdfast.store.port import Applied, Lease, Refusal

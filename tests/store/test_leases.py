@@ -6,13 +6,18 @@ import json
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel import settle
+from holdfast.kernel.durable import DURABLE
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Failure, Job
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import BUILT_IN, CRAWL, DURABLE, PIPELINE, SANDBOX, WORKFLOW
 from holdfast.kernel.move import Change
 from holdfast.store.port import Lease
 from holdfast.store.sql_store import SqlStore
+from holdfast.systems.crawl.lifecycle import CRAWL
+from holdfast.systems.pipeline.lifecycle import PIPELINE
+from holdfast.systems.sandbox.lifecycle import SANDBOX
 from tests.store.scenes import (
     RIVAL,
     WORKER,

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+from holdfast.catalog import BUILT_IN, KNOWN
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.event import SCHEMA_VERSION
-from holdfast.kernel.invariants import Inspector
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition
-from holdfast.kernel.lifecycles import BUILT_IN, DURABLE, KNOWN
+from holdfast.kernel.proof.invariants import Inspector
 from holdfast.kernel.state import Canonical, State
 from holdfast.store.sql_store import SqlStore
 from tests.store.scenes import Clock, bring, take

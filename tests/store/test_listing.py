@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.job import Job
-from holdfast.kernel.lifecycles import DURABLE
 from holdfast.kernel.move import move
 from holdfast.store.port import Signal
 from holdfast.store.reads import Filter

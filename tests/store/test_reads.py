@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import StoreError
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.lifecycle import Command
-from holdfast.kernel.lifecycles import BUILT_IN, DURABLE, PIPELINE, WORKFLOW
 from holdfast.kernel.outcome import Done, Retry
 from holdfast.store.reads import Filter
 from holdfast.store.sql_store import SqlStore
+from holdfast.systems.pipeline.lifecycle import PIPELINE
 from tests.store.scenes import (
     FAILURE,
     RIVAL,

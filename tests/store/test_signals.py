@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.kernel.lifecycles import DURABLE
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.policy import DAY_MS
 from holdfast.store.port import Lease, Signal
 from holdfast.store.sql_store import SqlStore

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel.errors import NotAllowedError, NotFoundError
 from holdfast.kernel.event import SCHEMA_VERSION
-from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.policy import HOUR_MS
 from holdfast.store.port import Submitted
 from holdfast.store.sql_store import SqlStore

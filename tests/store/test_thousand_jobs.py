@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel import settle
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command, Transition
-from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.move import Change, Move
 from holdfast.kernel.outcome import Cancelled, Done, Fail, Outcome, Partial, Retry, Skip, TimedOut
 from holdfast.kernel.state import RANK

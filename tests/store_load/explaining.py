@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from holdfast.store.postgres import STEADY, STEADY_WRITES
-from holdfast.store.postgres_dialect import PostgresDialect
+from holdfast.store.postgres.dialect import PostgresDialect
+from holdfast.store.postgres.driver import STEADY, STEADY_WRITES
 from holdfast.store.script import Many, Query, Script
-from holdfast.store.sqlite_dialect import SqliteDialect
+from holdfast.store.sqlite.dialect import SqliteDialect
 from holdfast.store.statements import named, numbered
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.job import Job, Spec
-from holdfast.kernel.lifecycles import DURABLE
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.outcome import Done
 from holdfast.kernel.settle import settle

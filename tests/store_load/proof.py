@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from holdfast.kernel.event import Event
-from holdfast.kernel.invariants import Inspector
 from holdfast.kernel.job import Job
+from holdfast.kernel.proof.invariants import Inspector
 from holdfast.store.sql_store import SqlStore
 from tests.store_load.sites import Site
 
@@ -63,7 +63,7 @@ async def proof_of(site: Site) -> Proof:
 
 async def audited(site: Site) -> tuple[int, list[str]]:
     """What the engine's own audit says: how many jobs it saw, and what is wrong with them."""
-    from holdfast.runtime.auditor import audit
+    from holdfast.audit.auditor import audit
 
     report = await audit(site.address, processes=False)
     return report.jobs, [str(violation) for violation in report.violations]

@@ -20,10 +20,10 @@ class Site(NamedTuple):
     ) -> SqlStore:
         """NORMAL, because these tests kill processes, not machines: a dead process loses nothing by it."""
         if self.kind == "sqlite":
-            from holdfast.store.sqlite import open_sqlite
+            from holdfast.store.sqlite.driver import open_sqlite
 
             return open_sqlite(self.address, clock=clock, synchronous=synchronous)
-        from holdfast.store.postgres import open_postgres
+        from holdfast.store.postgres.driver import open_postgres
 
         return open_postgres(self.address, clock=clock, connections=connections)
 

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import StoreLostError
-from holdfast.kernel.lifecycles import DURABLE
 from holdfast.kernel.move import move
 from holdfast.store.sql_store import SqlStore
 from tests.services.postgres import Server, running_postgres

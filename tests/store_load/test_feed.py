@@ -12,13 +12,13 @@ from typing import Any
 import asyncpg
 import pytest
 
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Spec
-from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.store.dialect import NewJob
-from holdfast.store.door import Door
+from holdfast.store.jobs.admission import Door
 from holdfast.store.port import Feed
-from holdfast.store.postgres_dialect import PostgresDialect
+from holdfast.store.postgres.dialect import PostgresDialect
 from holdfast.store.sql_store import SqlStore
 from holdfast.store.statements import numbered
 from tests.services.postgres import Server

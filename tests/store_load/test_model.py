@@ -14,9 +14,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from holdfast.catalog import BUILT_IN
 from holdfast.kernel.errors import DuplicateKeyError, NotAllowedError
 from holdfast.kernel.job import Job, Spec
-from holdfast.kernel.lifecycles import BUILT_IN
 from holdfast.kernel.move import Change, Move, move
 from holdfast.kernel.settle import Settled, expired, lost
 from holdfast.store.port import Lease

@@ -9,18 +9,19 @@ from typing import Any
 import asyncpg
 import pytest
 
+from holdfast.kernel.durable import DURABLE
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Failure, Spec
-from holdfast.kernel.lifecycles import DURABLE, WORKFLOW
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.settle import dead_letter
 from holdfast.observe.metrics import Tally
-from holdfast.runtime.metrics_gauges import read_gauges
-from holdfast.store.dead_letters import DeadLetters, Wanted
-from holdfast.store.operating import Operating
+from holdfast.store.admin.dead_letters import DeadLetters, Wanted
+from holdfast.store.admin.operating import Operating
 from holdfast.store.port import Lease, Signal
 from holdfast.store.reads import Filter
 from holdfast.store.sql_store import SqlStore
 from holdfast.store.statements import FILTERS
+from holdfast.views.metrics_gauges import read_gauges
 from tests.services.postgres import Server
 from tests.store_load.conftest import postgres_site, sqlite_site
 from tests.store_load.explaining import Plans, PostgresExplaining, SqliteExplaining

@@ -10,8 +10,8 @@ import traceback
 from typing import Any
 
 # Loaded once, here: a fork then costs a millisecond where a fresh interpreter costs a third of a second.
-import holdfast.store.postgres
-import holdfast.store.sqlite  # noqa: F401
+import holdfast.store.postgres.driver
+import holdfast.store.sqlite.driver  # noqa: F401
 from tests.store_load.hands import TASKS, Report
 from tests.store_load.sites import Site
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from holdfast import __version__
+from holdfast.api.access.admission import Doors
+from holdfast.api.access.scopes import RouteMap
 from holdfast.api.docs_page import docs
-from holdfast.api.doors import Doors
 from holdfast.api.headers import AnswerHeaders
 from holdfast.api.openapi import describe
-from holdfast.api.problem_handlers import LastResort, install
+from holdfast.api.problems.handlers import LastResort, install
 from holdfast.api.routes import served
-from holdfast.api.scopes import RouteMap
 from holdfast.api.settings import ApiSettings
 from holdfast.api.tracing import Tracing, is_untold
 from holdfast.runtime.engine import Engine

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from holdfast.api.keys import Caller
+from holdfast.api.access.keys import Caller
 from holdfast.runtime.engine import Engine
 from holdfast.store.sql_store import SqlStore
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from holdfast.api.openapi import METHODS
-from holdfast.api.problems import KINDS
+from holdfast.api.problems.kinds import KINDS
 
 STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }

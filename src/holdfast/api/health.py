@@ -14,12 +14,12 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from holdfast.api.deps import EngineDep
-from holdfast.api.problems import PROBLEM_SCHEMA, unavailable
+from holdfast.api.problems.kinds import PROBLEM_SCHEMA, unavailable
 from holdfast.observe.logs import get_logger
 from holdfast.runtime.engine import Engine
-from holdfast.runtime.metrics_feed import MetricsFeed
 from holdfast.store.script import Query, Script
 from holdfast.store.statements import migrations
+from holdfast.views.metrics_feed import MetricsFeed
 
 READY_S = 3.0
 """A database that takes longer to say its migrations is not one to work with."""

@@ -6,11 +6,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from holdfast.api.access.keys import Scope
 from holdfast.api.deps import CallerDep
-from holdfast.api.keys import Scope
-from holdfast.api.pages import known_only
-from holdfast.api.schemas_around import Me
 from holdfast.api.settings import is_loopback
+from holdfast.api.shapes.around import Me
+from holdfast.api.shapes.pages import known_only
 
 router = APIRouter(tags=["me"])
 

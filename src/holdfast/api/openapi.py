@@ -6,9 +6,9 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from holdfast.api.problems import PROBLEM_SCHEMA
-from holdfast.api.route_problems import problems_of, responses_of
-from holdfast.api.scopes import scope_of
+from holdfast.api.access.scopes import scope_of
+from holdfast.api.problems.kinds import PROBLEM_SCHEMA
+from holdfast.api.problems.of_routes import problems_of, responses_of
 
 METHODS = ("get", "put", "post", "delete", "patch")
 FRAMEWORK = ("HTTPValidationError", "ValidationError")

@@ -6,31 +6,30 @@ from functools import cache
 
 from fastapi import APIRouter
 
-from holdfast.api import (
-    batch,
+from holdfast.api import health, me
+from holdfast.api.admin import (
     dead,
-    flows,
-    flows_change,
-    health,
-    job_parts,
-    job_stream,
-    jobs_bulk,
-    jobs_change,
-    jobs_create,
-    jobs_read,
     lifecycles,
-    me,
-    pipeline_stream,
-    pipelines,
     queues,
     queues_change,
     schedules,
     schedules_change,
     stats,
-    stream,
     tasks,
     workers,
 )
+from holdfast.api.jobs import batch
+from holdfast.api.jobs import bulk as jobs_bulk
+from holdfast.api.jobs import change as jobs_change
+from holdfast.api.jobs import create as jobs_create
+from holdfast.api.jobs import events_stream as stream
+from holdfast.api.jobs import parts as job_parts
+from holdfast.api.jobs import read as jobs_read
+from holdfast.api.jobs import stream as job_stream
+from holdfast.systems.flow import routes as flows
+from holdfast.systems.flow import routes_change as flows_change
+from holdfast.systems.pipeline import routes as pipelines
+from holdfast.systems.pipeline import stream as pipeline_stream
 
 ROUTERS: tuple[APIRouter, ...] = (
     jobs_create.router,

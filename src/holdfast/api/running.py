@@ -16,14 +16,14 @@ import uvicorn
 from holdfast.api.app import create_app
 from holdfast.api.health import metrics_of
 from holdfast.api.settings import ApiSettings, is_loopback
+from holdfast.chores.runner import Chores
 from holdfast.config import ConfigError
 from holdfast.observe.logs import get_logger
-from holdfast.runtime.chores import Chores
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.serving import Stop
-from holdfast.runtime.weights import Queues
-from holdfast.runtime.worker import Worker
-from holdfast.store.doors import ApiKeys
+from holdfast.store.admin.api_keys import ApiKeys
+from holdfast.worker.weights import Queues
+from holdfast.worker.worker import Worker
 
 IDLE_CONNECTIONS = 512
 """Connections beyond the places: kept alive, or about to be told that all places are taken."""

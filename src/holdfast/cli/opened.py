@@ -35,7 +35,7 @@ async def opened(url: str) -> AsyncIterator[SqlStore]:
     """The store, once its database is there and its schema is ours. Nothing is created or changed."""
     refuse_missing(url)
     with plainly(url):
-        from holdfast.runtime.opening import open_store
+        from holdfast.store.open import open_store
 
         store = open_store(url)
         try:

@@ -16,14 +16,14 @@ from holdfast.engine import Engine
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job, Spec
-from holdfast.kernel.payload import encode
+from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.state import State
-from holdfast.runtime.durations import Duration
 from holdfast.runtime.handle import JobHandle
-from holdfast.runtime.shown import ShownJob, labelled
 from holdfast.runtime.task import Options, Task
-from holdfast.store.dead_letters import Letter
+from holdfast.store.admin.dead_letters import Letter
 from holdfast.store.sql_store import SqlStore
+from holdfast.tasks.durations import Duration
+from holdfast.views.shown import ShownJob, labelled
 
 BATCH = 1_000
 BATCH_BYTES = 512 * 1024

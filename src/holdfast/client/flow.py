@@ -9,17 +9,17 @@ from urllib.parse import quote
 
 from holdfast.client.shapes import ms_of
 from holdfast.client.task import sent
-from holdfast.flows.flow import Flow
-from holdfast.flows.flow_handle import FlowHandle
-from holdfast.flows.flow_run import Drawn, Run, drawn
-from holdfast.kernel.graph import JoinKind
-from holdfast.kernel.payload import encode
+from holdfast.kernel.graph.dag import JoinKind
+from holdfast.kernel.payload.encoding import encode
 from holdfast.runtime.handle import JobHandle
-from holdfast.runtime.signature import ArgumentsError
 from holdfast.runtime.task import Options
 from holdfast.store.dialect import FlowRow
-from holdfast.store.flow_reads import Way
-from holdfast.store.graphs import NodeRow
+from holdfast.store.graph.flow_reads import Way
+from holdfast.store.graph.flows import NodeRow
+from holdfast.systems.flow.declare.flow import Flow
+from holdfast.systems.flow.handle import FlowHandle
+from holdfast.systems.flow.run import Drawn, Run, drawn
+from holdfast.tasks.signature import ArgumentsError
 
 if TYPE_CHECKING:
     from holdfast.client.engine import RemoteEngine

@@ -14,7 +14,7 @@ from holdfast.kernel.errors import (
     PayloadError,
     StoreLostError,
 )
-from holdfast.runtime.signature import ArgumentsError
+from holdfast.tasks.signature import ArgumentsError
 
 E = TypeVar("E", bound=HoldfastError)
 AGAIN = BusyError().remedy

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Spec
 from holdfast.observe.traceparent import Place, is_trace_id, new_span_id
-from holdfast.runtime.durations import duration_ms
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.task import OptionNames, Options, Task
+from holdfast.tasks.durations import duration_ms
 
 if TYPE_CHECKING:
     from holdfast.client.engine import RemoteEngine

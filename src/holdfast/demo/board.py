@@ -17,7 +17,7 @@ from holdfast.kernel.job import Job
 from holdfast.kernel.state import OVER, RANK, Canonical
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.handle import JobHandle
-from holdfast.runtime.views import job_view
+from holdfast.views.job import job_view
 
 LOOK_S = 0.1
 LIMIT_S = 25.0

@@ -13,17 +13,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from holdfast.audit.auditor import Report, audit
+from holdfast.chores.sealer import Sealer
+from holdfast.commands.dead import letter_view
 from holdfast.demo.board import Board
 from holdfast.demo.crew import Crew, crew_of
 from holdfast.demo.tasks import QUEUE, Night, named, night, sheets_on_paper
-from holdfast.flows.flow_handle import FlowHandle
 from holdfast.kernel.job import Job
-from holdfast.runtime.auditor import Report, audit
-from holdfast.runtime.dead import letter_view
 from holdfast.runtime.handle import JobHandle
-from holdfast.runtime.sealer import Sealer
-from holdfast.runtime.views import job_view
 from holdfast.store.reads import SealRow
+from holdfast.systems.flow.handle import FlowHandle
+from holdfast.views.job import job_view
 
 SHEETS = 12
 RUN_S = 1.5

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.engine import Engine
-from holdfast.flows.flow import Flow
-from holdfast.flows.pipeline import Pipeline
 from holdfast.kernel.errors import TransientError
-from holdfast.runtime.context import Context
 from holdfast.runtime.task import Task
+from holdfast.systems.flow.declare.flow import Flow
+from holdfast.systems.pipeline.pipeline import Pipeline
+from holdfast.tasks.context import Context
 
 QUEUE = "demo"
 SHEET_S = 0.35

@@ -23,7 +23,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from holdfast.kernel.payload import JSON
+    from holdfast.kernel.payload.encoding import JSON
 
 
 class ErrorClass(StrEnum):

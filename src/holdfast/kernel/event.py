@@ -6,7 +6,7 @@ import json
 from typing import NamedTuple
 
 from holdfast.kernel.job import text_digest
-from holdfast.kernel.merkle import leaf_hash
+from holdfast.kernel.proof.merkle import leaf_hash
 
 SCHEMA_VERSION = 1
 """The version of the event's own shape. Later versions only add optional fields."""

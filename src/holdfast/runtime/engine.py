@@ -8,35 +8,37 @@ from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from holdfast import config
+from holdfast.catalog import KNOWN
+from holdfast.chores.runner import Chores
+from holdfast.chores.scheduler import Schedule, Scheduler
+from holdfast.commands import dead
+from holdfast.commands import jobs as commands
 from holdfast.kernel.classify import Classifier
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.lifecycles import KNOWN
 from holdfast.kernel.state import State
-from holdfast.runtime import commands, dead, following
-from holdfast.runtime.announcing import Announcer
-from holdfast.runtime.chores import Chores
-from holdfast.runtime.context import Context
-from holdfast.runtime.durations import Duration, duration_ms
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.near import Near
-from holdfast.runtime.nodes import Judging
-from holdfast.runtime.opening import open_store
 from holdfast.runtime.portal import Portal
-from holdfast.runtime.registry import Registry, TaskOptions, declare
-from holdfast.runtime.scheduler import Schedule, Scheduler
-from holdfast.runtime.shown import ShownJob, shown
 from holdfast.runtime.task import Decorator, Task
-from holdfast.runtime.waker import Waker
-from holdfast.runtime.weights import Queues
-from holdfast.runtime.worker import Worker
-from holdfast.store.dead_letters import Letter, Wanted
-from holdfast.store.driver import Silence
-from holdfast.store.operating import Operating
+from holdfast.store.admin.dead_letters import Letter, Wanted
+from holdfast.store.admin.operating import Operating
+from holdfast.store.announcing import Announcer
+from holdfast.store.database import Silence
+from holdfast.store.open import open_store
 from holdfast.store.reads import Filter
 from holdfast.store.sql_store import SqlStore
+from holdfast.store.waker import Waker
+from holdfast.systems.flow.nodes import Judging
+from holdfast.tasks.context import Context
+from holdfast.tasks.durations import Duration, duration_ms
+from holdfast.tasks.registry import Registry, TaskOptions, declare
+from holdfast.views import following
+from holdfast.views.shown import ShownJob, shown
+from holdfast.worker.weights import Queues
+from holdfast.worker.worker import Worker
 
 P = ParamSpec("P")
 R = TypeVar("R")

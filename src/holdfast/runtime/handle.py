@@ -15,7 +15,7 @@ from holdfast.kernel.state import RANK, SUCCESSFUL, Canonical, State
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
-    from holdfast.runtime.registry import TaskDef
+    from holdfast.tasks.registry import TaskDef
 
 R = TypeVar("R")
 SLOWEST_LOOK_S = 0.25

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kernel.job import Spec
-from holdfast.runtime.announcing import Announcer
-from holdfast.runtime.opening import open_store
+from holdfast.store.announcing import Announcer
+from holdfast.store.open import open_store
 from holdfast.store.sql_store import SqlStore
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from holdfast.chores.runner import Chores
 from holdfast.observe.logs import get_logger
-from holdfast.runtime.chores import Chores
-from holdfast.runtime.weights import Queues
-from holdfast.runtime.worker import Worker
+from holdfast.worker.weights import Queues
+from holdfast.worker.worker import Worker
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine

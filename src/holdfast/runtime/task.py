@@ -12,15 +12,15 @@ from uuid_utils import uuid7
 
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Spec
-from holdfast.kernel.payload import encode
-from holdfast.runtime.context import Context, inherited
-from holdfast.runtime.duplicates import Handling, handling
-from holdfast.runtime.durations import Duration, duration_ms, some_time_ms
-from holdfast.runtime.foreign import asubmit_in, submit_in
+from holdfast.kernel.payload.encoding import encode
 from holdfast.runtime.handle import JobHandle
-from holdfast.runtime.limits import with_gate
-from holdfast.runtime.own_terms import own_terms, tries_of
-from holdfast.runtime.registry import TaskDef
+from holdfast.store.foreign import asubmit_in, submit_in
+from holdfast.tasks.context import Context, inherited
+from holdfast.tasks.duplicates import Handling, handling
+from holdfast.tasks.durations import Duration, duration_ms, some_time_ms
+from holdfast.tasks.limits import with_gate
+from holdfast.tasks.own_terms import own_terms, tries_of
+from holdfast.tasks.registry import TaskDef
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine

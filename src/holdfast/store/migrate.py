@@ -9,7 +9,7 @@ from holdfast.store.script import Query, Script
 from holdfast.store.statements import migrations
 
 if TYPE_CHECKING:
-    from holdfast.store.driver import Driver
+    from holdfast.store.database import Driver
 
 
 async def applied(driver: Driver) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Collection
 from typing import NamedTuple, Protocol
 
 from holdfast.kernel.event import Event
+from holdfast.kernel.graph.joins import Joins
 from holdfast.kernel.job import Job
-from holdfast.kernel.joins import Joins
 from holdfast.kernel.lifecycle import Lifecycle
 
 

@@ -6,28 +6,28 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
+from holdfast.catalog import KNOWN
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Command, Lifecycle
-from holdfast.kernel.lifecycles import KNOWN
 from holdfast.kernel.move import Change, effect_of
 from holdfast.kernel.policy import Lost
 from holdfast.kernel.state import OVER
 from holdfast.observe import tracing, transitions
-from holdfast.store.applying import apply, ends_nodes, once, pack_applied, unpack_applied
-from holdfast.store.claimer import Claimer
-from holdfast.store.door import Door
-from holdfast.store.driver import Bell, Driver, Silence
-from holdfast.store.feed import FeedReader
-from holdfast.store.graphs import Graphs
-from holdfast.store.kept import Kept
+from holdfast.store.database import Bell, Driver, Silence
+from holdfast.store.graph.flows import Graphs
+from holdfast.store.jobs.admission import Door
+from holdfast.store.jobs.applying import apply, ends_nodes, once, pack_applied, unpack_applied
+from holdfast.store.jobs.claimer import Claimer
+from holdfast.store.jobs.kept import Kept
+from holdfast.store.jobs.submitting import submit
 from holdfast.store.migrate import migrate
-from holdfast.store.partitions import wanted, week_of
 from holdfast.store.port import Applied, Lease, Signal, Submitted
-from holdfast.store.purging import drop_expired, prune, purge_payloads
-from holdfast.store.reading import SqlReads, is_id
+from holdfast.store.read.feed import FeedReader
+from holdfast.store.read.reading import SqlReads, is_id
 from holdfast.store.reads import PurgeRow, SealRow
 from holdfast.store.script import Many, Query, Script
-from holdfast.store.submitting import submit
+from holdfast.store.upkeep.partitions import wanted, week_of
+from holdfast.store.upkeep.purging import drop_expired, prune, purge_payloads
 
 T = TypeVar("T")
 SIGNAL_TTL_MS = 86_400_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from holdfast.kernel.errors import HoldfastError
-from holdfast.runtime.durations import Duration, duration_ms
+from holdfast.tasks.durations import Duration, duration_ms
 
 START_MS = 1_767_225_600_000
 """The first moment of 2026: a start that is the same in every run."""

@@ -6,23 +6,23 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from holdfast.chores.expirer import Expirer
+from holdfast.chores.reaper import Reaper
+from holdfast.chores.scheduler import Scheduler
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.move import move
 from holdfast.kernel.state import LEASED, OVER, RANK, Canonical
-from holdfast.runtime.durations import Duration, duration_ms
 from holdfast.runtime.engine import Engine
-from holdfast.runtime.expirer import Expirer
 from holdfast.runtime.handle import JobHandle
-from holdfast.runtime.reaper import Reaper
-from holdfast.runtime.scheduler import Scheduler
-from holdfast.runtime.worker import Worker
 from holdfast.store.port import Lease
 from holdfast.store.reads import Filter
 from holdfast.store.sql_store import SqlStore
+from holdfast.tasks.durations import Duration, duration_ms
 from holdfast.testing.clock import MovableClock
 from holdfast.testing.engine import clock_of
+from holdfast.worker.worker import Worker
 
 LOOK_S = 0.002
 PAGE = 500

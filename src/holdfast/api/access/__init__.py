@@ -1,0 +1,1 @@
+"""Who may come in, and how much of it: passed before anything of a request is read."""

@@ -1,0 +1,22 @@
+"""Queues and their backlogs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from holdfast.api.deps import StoreDep
+from holdfast.api.shapes.around import Queue
+from holdfast.api.shapes.jobs import Items
+from holdfast.api.shapes.pages import known_only
+from holdfast.views.queues import queue_view, queues
+
+router = APIRouter(tags=["queues"])
+
+
+@router.get("/queues", response_model=Items[Queue])
+async def list_of_queues(request: Request, store: StoreDep) -> dict[str, Any]:
+    """Queues that have jobs, workers or a pause."""
+    known_only(request, set())
+    return {"items": [queue_view(queue) for queue in await queues(store)]}

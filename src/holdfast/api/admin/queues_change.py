@@ -1,0 +1,55 @@
+"""Queues: paused, so that no worker claims from them, and resumed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from holdfast.api.jobs.idempotency import OnceDep, reply, response
+from holdfast.api.problems.kinds import Problem
+from holdfast.api.shapes.bodies import UNSTORABLE, Why
+from holdfast.api.shapes.change import QueuePaused, QueueResumed
+from holdfast.api.shapes.pages import known_only
+from holdfast.store.admin.operating import Operating
+from holdfast.store.jobs.requests import Reply
+from holdfast.store.sql_store import SqlStore
+from holdfast.views.job import iso
+
+router = APIRouter(tags=["queues"])
+Name = Annotated[str, Path(min_length=1, max_length=200)]
+
+
+@router.post("/queues/{name}/pause", responses={200: {"model": QueuePaused}})
+async def pause(request: Request, name: Name, once: OnceDep, body: Why | None = None) -> Response:
+    """Let no worker claim from a queue; what runs goes on. One that is paused stays so since it was."""
+    known_only(request, set())
+    _storable(name)
+
+    async def pause(_: SqlStore) -> Reply:
+        operating = Operating(once.store)
+        await operating.pause(name, body.reason if body else None)
+        pause = (await operating.pauses()).get(name)
+        told = {"reason": pause.reason, "since": iso(pause.at_ms)} if pause else {"reason": None, "since": None}
+        return reply(200, {"queue": name, "paused": True, **told})
+
+    return response(await once.run(pause))
+
+
+@router.post("/queues/{name}/resume", responses={200: {"model": QueueResumed}})
+async def resume(request: Request, name: Name, once: OnceDep, body: Why | None = None) -> Response:
+    """Let workers claim from a queue again. `was_paused` says whether they could not."""
+    known_only(request, set())
+    _storable(name)
+
+    async def resume(_: SqlStore) -> Reply:
+        was_paused = await Operating(once.store).unpause(name)
+        return reply(200, {"queue": name, "paused": False, "was_paused": was_paused})
+
+    return response(await once.run(resume))
+
+
+def _storable(name: str) -> None:
+    if UNSTORABLE.search(name):
+        raise Problem("invalid_parameter", "the name contains a character that cannot be stored", field="name")

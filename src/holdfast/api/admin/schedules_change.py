@@ -1,0 +1,88 @@
+"""Schedules: held, resumed, run at once, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from holdfast.api.deps import CallerDep
+from holdfast.api.jobs.idempotency import Once, OnceDep, reply, response
+from holdfast.api.jobs.replies import tell_job
+from holdfast.api.problems.kinds import missing
+from holdfast.api.shapes.bodies import UNSTORABLE, Why
+from holdfast.api.shapes.change import ScheduleChanged, ScheduleDeleted
+from holdfast.api.shapes.jobs import Job
+from holdfast.api.shapes.pages import known_only
+from holdfast.api.shapes.specs import origin_of
+from holdfast.chores.scheduler import Scheduler, spec_of
+from holdfast.store.jobs.requests import Reply
+from holdfast.store.port import Submitted
+from holdfast.store.script import Script
+from holdfast.store.sql_store import SqlStore
+from holdfast.views.job import iso
+
+router = APIRouter(tags=["schedules"])
+
+
+@router.post("/schedules/{name}/pause", responses={200: {"model": ScheduleChanged}})
+async def pause(request: Request, name: str, once: OnceDep, body: Why | None = None) -> Response:
+    """Hold a schedule: nothing is submitted until it is resumed, and nothing made up then."""
+    known_only(request, set())
+    return await _change(once, name, Scheduler(once.store).pause)
+
+
+@router.post("/schedules/{name}/resume", responses={200: {"model": ScheduleChanged}})
+async def resume(request: Request, name: str, once: OnceDep, body: Why | None = None) -> Response:
+    """Let a held schedule go on, from now."""
+    known_only(request, set())
+    return await _change(once, name, Scheduler(once.store).resume)
+
+
+@router.post("/schedules/{name}/run", status_code=201, responses={201: {"model": Job}})
+async def run(request: Request, name: str, once: OnceDep, caller: CallerDep) -> Response:
+    """Submit one job of a schedule now, beside its ticks."""
+    known_only(request, set())
+    _storable(name)
+    origin = origin_of(request, caller)
+
+    async def submit(store: SqlStore) -> list[Submitted]:
+        spec = spec_of(await Scheduler(store).get(name), None)
+        spec = spec._replace(actor=origin.actor, correlation_id=origin.correlation_id)
+        return await store.submit([spec._replace(trace_id=origin.trace_id or spec.trace_id)])
+
+    def tell(made: list[Submitted]) -> Script[Reply | None]:
+        return (yield from tell_job(made[0].job_id, once.store.tables, 201))
+
+    return response(await once.run(submit, tell))
+
+
+@router.delete("/schedules/{name}", responses={200: {"model": ScheduleDeleted}})
+async def remove(request: Request, name: str, once: OnceDep) -> Response:
+    """Forget a schedule; its jobs stay. A process that declares it brings it back."""
+    known_only(request, set())
+    _storable(name)
+
+    async def remove(_: SqlStore) -> Reply:
+        await Scheduler(once.store).remove(name)
+        return reply(200, {"name": name, "deleted": True})
+
+    return response(await once.run(remove))
+
+
+async def _change(once: Once, name: str, change: Callable[[str], Awaitable[None]]) -> Response:
+    _storable(name)
+
+    async def run(_: SqlStore) -> Reply:
+        await change(name)
+        row = await Scheduler(once.store).get(name)
+        next_at = None if row.paused else iso(row.next_tick_ms)
+        return reply(200, {"name": name, "task": row.task, "paused": row.paused, "next_at": next_at})
+
+    return response(await once.run(run))
+
+
+def _storable(name: str) -> None:
+    if UNSTORABLE.search(name):
+        raise missing("schedule", name, "GET /api/schedules lists those that there are", field="name")

@@ -1,0 +1,97 @@
+"""POST /jobs/cancel: many jobs at once, by id or by filter. A dry run unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from holdfast.api.jobs.idempotency import OnceDep, reply, response
+from holdfast.api.problems.kinds import Problem
+from holdfast.api.shapes.bodies import CancelMany
+from holdfast.api.shapes.change import Bulk
+from holdfast.api.shapes.pages import known_only
+from holdfast.commands import jobs as commands
+from holdfast.kernel.job import Job
+from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.state import OVER, RANK, Canonical
+from holdfast.store.jobs.requests import Reply
+from holdfast.store.sql_store import SqlStore
+from holdfast.views.listing import LARGEST_PAGE, list_jobs
+
+router = APIRouter(tags=["jobs"])
+FILTERS = ("state", "task", "queue", "lifecycle")
+LIVING = [state for state in Canonical if RANK[state] < OVER]
+MOST = 10_000
+"""As many jobs as this are changed by one request; `more` says whether there are others."""
+
+
+def bulk_reply(dry_run: bool, items: Sequence[Any], left: Mapping[str, str], *, more: bool = False) -> Reply:
+    """One shape for all bulk changes: what was done or would be, and what was left as it is, with the reason."""
+    return reply(200, {"dry_run": dry_run, "count": len(items), "items": list(items), "left": dict(left), "more": more})
+
+
+@router.post("/jobs/cancel", responses={200: {"model": Bulk}})
+async def cancel_many(request: Request, body: CancelMany, once: OnceDep) -> Response:
+    """Cancel jobs by their ids, or those that a filter chooses. It only shows which until `dry_run` is false."""
+    known_only(request, set())
+    chosen = {name: value for name in FILTERS if (value := getattr(body, name)) is not None}
+    if body.ids is None and not chosen:
+        raise Problem("invalid_field", "choose jobs by ids, or by a filter", field="ids", allowed=["ids", *FILTERS])
+    if body.ids is not None and chosen:
+        raise Problem("invalid_field", "ids and a filter contradict each other", field=min(chosen))
+
+    async def cancel(_: SqlStore) -> Reply:
+        jobs, left, more = await _chosen(once.store, body)
+        done = [job.id for job in jobs]
+        if not body.dry_run:
+            reason = body.reason or "cancelled"
+            result = await commands.cancel_many(once.store, jobs, reason, body.mode, once.actor)
+            done, left = result.done, left | result.left
+        tasks = {job.id: job for job in jobs}
+        items = [{"id": each, "task": tasks[each].task, "queue": tasks[each].queue} for each in done]
+        return bulk_reply(body.dry_run, items, left, more=more)
+
+    return response(await once.run(cancel))
+
+
+async def _chosen(store: SqlStore, body: CancelMany) -> tuple[list[Job], dict[str, str], bool]:
+    """Living jobs, and why others that were named are left; whether there are more than fit."""
+    if body.ids is not None:
+        wanted = list(dict.fromkeys(job_id.lower() for job_id in body.ids))
+        found = {job.id: job for job in await store.reads.get_many(wanted)}
+        left = {job_id: "no such job" for job_id in wanted if job_id not in found}
+        left |= {job.id: f"it is {job.state}" for job in found.values() if RANK[job.state] >= OVER}
+        return [found[job_id] for job_id in wanted if job_id in found and job_id not in left], left, False
+    tables = await store.reads.lifecycles()
+    states = _living(tables, body)
+    jobs: list[Job] = []
+    cursor: str | None = None
+    while states:
+        page = await list_jobs(
+            store.reads,
+            tables,
+            states=states,
+            task=body.task,
+            queue=body.queue,
+            lifecycle=body.lifecycle,
+            limit=LARGEST_PAGE,
+            cursor=cursor,
+        )
+        jobs += [job for job in page.items if RANK[job.state] < OVER]
+        cursor = page.next_cursor
+        if cursor is None or len(jobs) >= MOST:
+            return jobs[:MOST], {}, cursor is not None or len(jobs) > MOST
+    return [], {}, False
+
+
+def _living(tables: Mapping[str, Lifecycle], body: CancelMany) -> list[str]:
+    """The states to look through. What is over needs no cancelling, and there may be very much of it."""
+    known = [table for name, table in tables.items() if body.lifecycle in (None, name)]
+    if body.state is None:
+        # Of a lifecycle that there is not, all: the list says so.
+        return [state.value for state in LIVING if not known or any(table.parse(state.value) for table in known)]
+    meant = [state for table in known for state in table.parse(body.state)]
+    return [] if meant and not set(meant) & set(LIVING) else [body.state]

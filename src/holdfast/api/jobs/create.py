@@ -1,0 +1,112 @@
+"""POST /jobs: one job, once; with `wait`, the answer is the finished job."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request
+from pydantic import BeforeValidator, WithJsonSchema
+from starlette.responses import Response
+
+from holdfast.api.deps import CallerDep, EngineDep, StoreDep
+from holdfast.api.jobs.idempotency import OnceDep, response
+from holdfast.api.jobs.replies import job_as_it_is, tell_job
+from holdfast.api.jobs.waiting import place, until_over
+from holdfast.api.settings import ApiSettings
+from holdfast.api.shapes.bodies import LONGEST_WAIT_S, CommandJob, NewJob, TaskJob
+from holdfast.api.shapes.change import MadeJob
+from holdfast.api.shapes.pages import known_only
+from holdfast.api.shapes.specs import origin_of, spec_of
+from holdfast.kernel.job import Spec
+from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.store.jobs.requests import Reply, Telling
+from holdfast.store.port import Submitted
+from holdfast.store.script import Script
+from holdfast.store.sql_store import SqlStore
+
+router = APIRouter(tags=["jobs"])
+EXISTS = "a job with this {what} exists already and is not over; it is the answer, and nothing was created"
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"model": MadeJob, "description": "It exists already (`created` is false); or, with `wait`, it is over."},
+    201: {"model": MadeJob, "description": "Created. `Location` says where it is."},
+    202: {"model": MadeJob, "description": "With `wait`: the time is over, the job is not."},
+}
+
+
+AS_USUAL = -1.0
+NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?", re.ASCII)
+
+
+def _seconds(value: str) -> float:
+    """`?wait=true` waits as long as is usual, `?wait=30` so many seconds."""
+    said = {"true": AS_USUAL, "false": 0.0}.get(value.lower())
+    if said is not None:
+        return said
+    if NUMBER.fullmatch(value) is None or float(value) > LONGEST_WAIT_S:
+        raise ValueError(f"use true, false or a number of seconds up to {LONGEST_WAIT_S:.0f}")
+    return float(value)
+
+
+WaitParameter = Annotated[
+    float | None,
+    BeforeValidator(_seconds),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT_S}]}),
+    Query(description="Wait until the job is over: true for as long as is usual (300 s), or so many seconds."),
+]
+
+
+@router.post("/jobs", status_code=201, responses=ANSWERS)
+async def create(
+    request: Request,
+    body: Annotated[NewJob, Body()],
+    engine: EngineDep,
+    store: StoreDep,
+    caller: CallerDep,
+    once: OnceDep,
+    wait: WaitParameter = None,
+) -> Response:
+    """Create a job of a declared task, or of a command for the sandbox."""
+    known_only(request, {"wait"})
+    spec = spec_of(engine, body, origin_of(request, caller))
+    wait_s = _wait_s(wait, body, request.app.state.settings)
+    if not wait_s:
+        return response(await once.run(_submit(spec), _tell(body, store.tables)))
+    async with place(request.app, store, spec.queue):
+        made = await once.run(_submit(spec), _tell(body, store.tables))
+        return response(await _awaited(request, store, made, wait_s))
+
+
+def _wait_s(parameter: float | None, body: TaskJob | CommandJob, settings: ApiSettings) -> float:
+    """How long to wait: the parameter's word before the body's, and no longer than this server does."""
+    said = body.wait if parameter is None else parameter
+    return min(settings.wait_s if said is None or said == AS_USUAL else said, settings.longest_wait_s)
+
+
+def _submit(spec: Spec) -> Callable[[SqlStore], Awaitable[list[Submitted]]]:
+    async def submit(store: SqlStore) -> list[Submitted]:
+        return await store.submit([spec])
+
+    return submit
+
+
+def _tell(body: TaskJob | CommandJob, tables: Mapping[str, Lifecycle]) -> Telling:
+    def tell(answers: list[Submitted]) -> Script[Reply | None]:
+        [answer] = answers
+        more: dict[str, Any] = {"created": answer.created}
+        if not answer.created:
+            more["message"] = EXISTS.format(what="client_job_id" if isinstance(body, CommandJob) else "key")
+        return (yield from tell_job(answer.job_id, tables, 201 if answer.created else 200, **more))
+
+    return tell
+
+
+async def _awaited(request: Request, store: SqlStore, made: Reply, wait_s: float) -> Reply:
+    """The finished job in place of the created one; 202 and the job as it stands when the time is over."""
+    said = json.loads(made.body)
+    over = await until_over(request, store, said["id"], wait_s)
+    told = {name: said[name] for name in ("created", "message") if name in said}
+    reply = await job_as_it_is(store, said["id"], 202 if over is None else 200, **told)
+    return reply._replace(again=made.again)

@@ -1,0 +1,168 @@
+"""Parts of one job: its events, attempts, log, files, result, and what can be said of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+
+from holdfast.api.deps import StoreDep
+from holdfast.api.jobs.read import job_of
+from holdfast.api.problems.kinds import Problem
+from holdfast.api.shapes import jobs as schemas
+from holdfast.api.shapes.pages import known_only
+from holdfast.audit.certificates import NotProvenError, prove
+from holdfast.commands.jobs import table_of
+from holdfast.kernel.graph.flow_lifecycle import FLOW
+from holdfast.kernel.state import SUCCESSFUL
+from holdfast.systems.flow.graph_view import flow_graph_view
+from holdfast.systems.flow.run import results_at_ends
+from holdfast.tasks.job_log import LOG
+from holdfast.views.explain import explain
+from holdfast.views.family import graph_view
+from holdfast.views.job import event_view, job_view, label
+from holdfast.views.part_views import artifact_view, attempt_view, explanation_view, log_text, log_view
+from holdfast.views.situation import situation_of
+
+MOST_LINES = 10_000
+JSON_LINES = "application/x-ndjson"
+
+router = APIRouter(tags=["jobs"])
+Id = Annotated[str, Path(description="The job's id.")]
+
+
+@router.get("/jobs/{id}/events", response_model=schemas.Items[schemas.Event])
+async def events(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+    """Everything that happened to a job, in order."""
+    known_only(request, set())
+    job = await job_of(store, id)
+    table = (await store.reads.lifecycles()).get(job.lifecycle)
+    return {"items": [event_view(event, table) for event in await store.reads.events(job.id)]}
+
+
+@router.get("/jobs/{id}/attempts", response_model=schemas.Items[schemas.Attempt])
+async def attempts(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+    """A job's attempts: who had it, and how each ended."""
+    known_only(request, set())
+    job = await job_of(store, id)
+    return {"items": [attempt_view(attempt) for attempt in await store.reads.attempts(job.id)]}
+
+
+@router.get(
+    "/jobs/{id}/logs",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "One JSON object a line, or plain text when Accept says so.",
+            "content": {
+                JSON_LINES: {"schema": schemas.LogLine.model_json_schema()},
+                "text/plain": {"schema": {"type": "string"}},
+            },
+        }
+    },
+)
+async def logs(
+    id: Id,
+    request: Request,
+    store: StoreDep,
+    after: Annotated[int, Query(ge=0, le=2**62, description="Lines behind the line with this id.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_LINES)] = 1_000,
+    accept: Annotated[str | None, Header()] = None,
+) -> Response:
+    """What a job's handler logged, oldest first. Lines are kept for a day."""
+    known_only(request, {"after", "limit"})
+    job = await job_of(store, id)
+    lines = [log_view(line) for line in await store.reads.signals_of_type(job.id, LOG, after=after, limit=limit)]
+    if "text/plain" in (accept or "").lower():
+        return Response("".join(f"{log_text(line)}\n" for line in lines), media_type="text/plain")
+    body = "".join(f"{schemas.LogLine.model_validate(line).model_dump_json()}\n" for line in lines)
+    return Response(body, media_type=JSON_LINES)
+
+
+@router.get("/jobs/{id}/artifacts", response_model=schemas.Items[schemas.Artifact])
+async def artifacts(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+    """The files that a job left."""
+    known_only(request, set())
+    job = await job_of(store, id)
+    return {"items": [artifact_view(artifact) for artifact in await store.kept.artifacts(job.id)]}
+
+
+@router.get(
+    "/jobs/{id}/artifacts/{name:path}",
+    response_class=Response,
+    responses={200: {"description": "Its bytes.", "content": {"application/octet-stream": {}}}},
+)
+async def artifact(id: Id, name: str, request: Request, store: StoreDep) -> Response:
+    """One file that a job left, as it is, to be saved and never to be run by a browser."""
+    known_only(request, set())
+    job = await job_of(store, id)
+    body = None if "\x00" in name else await store.kept.artifact(job.id, name)
+    if body is None:
+        names = [each.name for each in await store.kept.artifacts(job.id)]
+        raise Problem("not_found", f"job {job.id} left no file {name[:100]!r}", field="name", allowed=names[:100])
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+    }
+    return Response(body, media_type="application/octet-stream", headers=headers)
+
+
+@router.get(
+    "/jobs/{id}/result",
+    response_model=schemas.Result,
+    responses={409: {"description": "It has not ended well; `detail` says where it stands."}},
+)
+async def result(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+    """What a job that ended well returned; a flow, what came out of each node that nothing waits for."""
+    known_only(request, set())
+    job = await job_of(store, id)
+    table = (await store.reads.lifecycles()).get(job.lifecycle)
+    view = job_view(job, table)
+    if job.state not in SUCCESSFUL:
+        error = view["error"] or {}
+        why = f": {error.get('code')}: {error.get('message')}"[:300] if error else ""
+        good = sorted({label(table, state.value) for state in SUCCESSFUL if table and table.parse(state.value)})
+        raise Problem("conflict_state", f"job {job.id} is {view['state']}{why}", field="state", allowed=good)
+    if job.lifecycle == FLOW.name:
+        view["result"] = await results_at_ends(store, job.id)
+    return {name: view[name] for name in ("id", "state", "canonical_state", "result")}
+
+
+@router.get("/jobs/{id}/explain", response_model=schemas.Explanation)
+async def explanation(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+    """Why a job is where it is, in one sentence, and the command that helps."""
+    known_only(request, set())
+    about = await situation_of(store, await job_of(store, id))
+    return explanation_view(about.job, about.table, explain(about))
+
+
+@router.get("/jobs/{id}/graph", response_model=schemas.Graph)
+async def graph(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+    """A flow's graph, also by one of its nodes, drawn too; of any other job its family, parents and children."""
+    known_only(request, set())
+    job = await job_of(store, id)
+    return await flow_graph_view(store, job) or await graph_view(store, job)
+
+
+@router.get(
+    "/jobs/{id}/certificate",
+    response_class=Response,
+    responses={
+        200: {"description": "For `holdfast verify`.", "content": {"application/json": {"schema": {"type": "object"}}}},
+        409: {"description": "Its newest events are not sealed yet: a moment later they are."},
+    },
+)
+async def certificate(id: Id, request: Request, store: StoreDep) -> Response:
+    """A job's certificate: its events, and the proof that they are in the sealed log."""
+    known_only(request, set())
+    job = await job_of(store, id)
+    await table_of(store, job)
+    try:
+        made = await prove(store, job.id)
+    except NotProvenError as error:
+        raise Problem("conflict_state", str(error), headers={"Retry-After": "5"}) from None
+    # As it is: another order or spelling of numbers would still verify, but need not look the same.
+    return Response(json.dumps(made, ensure_ascii=False), media_type="application/json")

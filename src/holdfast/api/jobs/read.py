@@ -1,0 +1,118 @@
+"""Looking at jobs: lists of them, and one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+
+from holdfast.api.deps import StoreDep
+from holdfast.api.problems.kinds import Problem, missing, refusal
+from holdfast.api.shapes import jobs as schemas
+from holdfast.api.shapes.pages import DEFAULT, STEPS, Cursor, Limit, before_of, cursor_of, gathered, known_only
+from holdfast.kernel.errors import PayloadError
+from holdfast.kernel.job import Job
+from holdfast.store.read.reading import is_id
+from holdfast.store.reads import Page
+from holdfast.store.sql_store import SqlStore
+from holdfast.views.job import job_view
+from holdfast.views.listing import FilterError, job_views, list_jobs, state_names
+
+PARAMETERS = frozenset({"state", "task", "queue", "lifecycle", "q", "limit", "cursor"})
+
+router = APIRouter(tags=["jobs"])
+
+States = Annotated[
+    list[str] | None, Query(description="A state by its label or canonical name; may be given several times.")
+]
+Named = Annotated[str | None, Query()]
+Sought = Annotated[
+    str | None,
+    Query(description="The beginning of an id, a correlation id, a key, or a part of a task's name. Not tags."),
+]
+
+
+@router.get("/jobs", response_model=schemas.Page[schemas.Job], response_model_exclude_unset=True)
+async def list_of_jobs(
+    request: Request,
+    store: StoreDep,
+    state: States = None,
+    task: Named = None,
+    queue: Named = None,
+    lifecycle: Named = None,
+    q: Sought = None,
+    limit: Limit = DEFAULT,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    """List jobs, newest first."""
+    known_only(request, PARAMETERS, many={"state"})
+    where = {"state": sorted(set(state or ())), "task": task, "queue": queue, "lifecycle": lifecycle, "q": q}
+    return await page_of(store, where, limit, cursor)
+
+
+@router.get(
+    "/jobs/{id}",
+    response_model=schemas.Job | schemas.Page[schemas.Job],
+    response_model_exclude_unset=True,
+    responses={304: {"description": "It is still at the version that If-None-Match names."}},
+)
+async def one_job(
+    id: Annotated[str, Path(description="A job's id, or the name of a state: then its jobs are listed.")],
+    request: Request,
+    response: Response,
+    store: StoreDep,
+    limit: Limit = DEFAULT,
+    cursor: Cursor = None,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Any:
+    """Show one job, or the jobs in a state."""
+    if not is_id(id.lower()):
+        return await _in_state(request, store, id, limit, cursor)
+    known_only(request, set())
+    job = await job_of(store, id)
+    etag = f'"{job.version}"'
+    # While it is worked on, its lease and progress change and its version does not: it is shown anew.
+    if job.lease_owner is None and _matches(if_none_match, etag):
+        return Response(status_code=304, headers={"ETag": etag})
+    response.headers["ETag"] = etag
+    return job_view(job, (await store.reads.lifecycles()).get(job.lifecycle), await store.reads.signals(job.id))
+
+
+async def job_of(store: SqlStore, job_id: str) -> Job:
+    """The job with this id, or a problem."""
+    job = await store.reads.get(job_id.lower())
+    if job is None:
+        raise missing("job", job_id, "GET /api/jobs lists those that there are")
+    return job
+
+
+async def page_of(store: SqlStore, where: dict[str, Any], limit: int, cursor: str | None) -> dict[str, Any]:
+    """A page of the jobs that a filter lets pass."""
+    tables = await store.reads.lifecycles()
+    given = {name: where[name] for name in ("task", "queue", "lifecycle", "q")}
+
+    async def look(most: int, behind: str | None) -> Page:
+        try:
+            return await list_jobs(
+                store.reads, tables, states=where["state"], **given, limit=most, cursor=behind, steps=STEPS
+            )
+        except (FilterError, PayloadError) as error:
+            raise refusal("invalid_parameter", error) from None
+
+    found, before = await gathered(look, limit, before_of(cursor, where))
+    return {"items": await job_views(store.reads, tables, found), "next_cursor": cursor_of(before, where)}
+
+
+async def _in_state(request: Request, store: SqlStore, name: str, limit: int, cursor: str | None) -> dict[str, Any]:
+    tables = (await store.reads.lifecycles()).values()
+    if not any(table.parse(name) for table in tables):
+        detail = f"{name[:100]!r} is neither a job's id (a UUID) nor a state; states are: {state_names(tables)}"
+        raise Problem("not_found", detail, field="id", allowed=state_names(tables).split(", "))
+    known_only(request, {"limit", "cursor"})
+    where = {"state": [name], "task": None, "queue": None, "lifecycle": None, "q": None}
+    return await page_of(store, where, limit, cursor)
+
+
+def _matches(if_none_match: str | None, etag: str) -> bool:
+    named = [part.strip().removeprefix("W/") for part in (if_none_match or "").split(",")]
+    return etag in named or "*" in named

@@ -1,0 +1,1 @@
+"""What goes in and comes out, field by field."""

@@ -1,0 +1,22 @@
+"""Ends what has outlived its expiry, and what has stood still for too long."""
+
+from __future__ import annotations
+
+from holdfast.chores.grouping import grouped
+from holdfast.kernel.settle import expired
+from holdfast.store.sql_store import SqlStore
+
+
+class Expirer:
+    def __init__(self, store: SqlStore, batch: int = 500) -> None:
+        self._store = store
+        self._batch = batch
+
+    async def run_once(self, now_ms: int | None = None) -> int:
+        ended = 0
+        while jobs := await self._store.expired(self._batch):
+            applied = await self._store.apply(grouped(self._store.tables, jobs, expired, "expirer"))
+            ended += len(applied.versions)
+            if len(jobs) < self._batch or not applied.versions:
+                break
+        return ended

@@ -1,0 +1,1 @@
+"""Jobs at the command line."""

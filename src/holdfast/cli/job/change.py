@@ -1,0 +1,194 @@
+"""`holdfast job cancel`, `resume`, `retry`, `delete`: what is done to jobs that exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from holdfast.cli.exits import Exit
+from holdfast.cli.invocation import Here
+from holdfast.cli.job.bulk import DryRun, Ids, Yes, is_dry, tell
+from holdfast.cli.job.waiting import get
+from holdfast.views.job import job_view, label
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.kernel.job import Job
+    from holdfast.store.sql_store import SqlStore
+
+PAGE = 500
+ACTOR = "cli"
+JobId = Annotated[str, Parameter(name="ID")]
+
+
+async def cancel(
+    *ids: Ids,
+    state: Annotated[list[str] | None, Parameter(name=["--state", "-s"])] = None,
+    task: str | None = None,
+    queue: str | None = None,
+    lifecycle: str | None = None,
+    mode: Literal["soft", "hard"] = "soft",
+    reason: str = "cancelled from the command line",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    here: Here,
+) -> int:
+    """Cancel jobs: at once where no worker holds them, else by asking the worker to stop.
+
+    Several jobs, and those that a filter chooses, are only shown until --yes is said.
+
+    Parameters
+    ----------
+    ids
+        The jobs' ids.
+    state
+        Jobs in this state, by its label or canonical name; may be given several times.
+    task
+        Jobs of this task.
+    queue
+        Jobs in this queue.
+    lifecycle
+        Jobs that follow this lifecycle.
+    mode
+        soft asks a running job's worker to stop; hard takes the job from it.
+    reason
+        Why, as the job's events will say.
+    dry_run
+        Only show which.
+    yes
+        Do it, however many they are.
+    """
+    from holdfast.commands import jobs as commands
+
+    filters = {"state": state, "task": task, "queue": queue, "lifecycle": lifecycle}
+    dry = is_dry(ids, filters, dry_run=dry_run, yes=yes)
+    async with here.store() as store:
+        tables = await store.reads.lifecycles()
+        if ids:
+            jobs = [await get(store, job_id) for job_id in ids]
+        else:
+            jobs = await _living(store, states=state or (), task=task, queue=queue, lifecycle=lifecycle)
+        if len(ids) == 1 and not dry:
+            done, left = [(await commands.cancel(store, jobs[0].id, reason, mode, ACTOR)).id], {}
+        elif dry:
+            allowed = {job.id: "cancel" in tables[job.lifecycle].commands(job.state) for job in jobs}
+            done = [job.id for job in jobs if allowed[job.id]]
+            left = {job.id: f"it is {label(tables[job.lifecycle], job.state)}" for job in jobs if not allowed[job.id]}
+        else:
+            done, left = await commands.cancel_many(store, jobs, reason, mode, ACTOR)
+        now = {job.id: job for job in await store.reads.get_many(done)}
+    items = [
+        {
+            "id": job_id,
+            "task": now[job_id].task,
+            "state": _words(now[job_id], label(tables[now[job_id].lifecycle], now[job_id].state)),
+        }
+        for job_id in done
+        if job_id in now
+    ]
+    asked = any(job.cancel_requested and job.finished_at_ms is None for job in now.values())
+    tell(here, "cancel", "cancelled, or asked to stop" if asked else "cancelled", items, left, dry)
+    return Exit.CONFLICT if left and not dry else Exit.OK
+
+
+def _words(job: Job, state: str) -> str:
+    return f"{state}, asked to stop" if job.cancel_requested else state
+
+
+async def _living(
+    store: SqlStore, *, states: Sequence[str], task: str | None, queue: str | None, lifecycle: str | None
+) -> list[Job]:
+    """Jobs of a filter that are not over: the rest needs no cancelling."""
+    from holdfast.views.listing import list_jobs
+
+    tables = await store.reads.lifecycles()
+    found: list[Job] = []
+    cursor: str | None = None
+    while True:
+        page = await list_jobs(
+            store.reads,
+            tables,
+            states=states,
+            task=task,
+            queue=queue,
+            lifecycle=lifecycle,
+            limit=PAGE,
+            cursor=cursor,
+        )
+        found += [job for job in page.items if job.finished_at_ms is None]
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+
+
+async def resume(job_id: JobId, /, *, reason: str = "resumed from the command line", here: Here) -> None:
+    """Bring a cancelled job back, where its lifecycle allows that.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    reason
+        Why, as the job's events will say.
+    """
+    from holdfast.commands import jobs as commands
+
+    async with here.store() as store:
+        job = await commands.resume(store, (await get(store, job_id)).id, reason, ACTOR)
+        table = await commands.table_of(store, job)
+        await store.bell.announce()
+    here.print_record(job_view(job, table), f"{job.id}  {label(table, job.state)}", job.id)
+
+
+async def retry(job_id: JobId, /, *, reason: str = "retried from the command line", here: Here) -> None:
+    """Run a job now: one that waits for its time becomes due; one that failed is submitted once more.
+
+    A new job names the old one as its parent, and is printed in its place.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    reason
+        Why, as the job's events will say.
+    """
+    from holdfast.commands import jobs as commands
+    from holdfast.commands.dead import checker
+
+    check = checker(here.engine().registry) if here.app else None
+    async with here.store() as store:
+        old = await get(store, job_id)
+        retried = await commands.retry(store, old.id, reason, ACTOR, check)
+        job = await get(store, retried.job_id)
+        table = await commands.table_of(store, job)
+        await store.bell.announce()
+    here.print_record(job_view(job, table), f"{job.id}  {label(table, job.state)}", job.id)
+    here.say(f"a new job in place of {old.id}" if retried.is_new else "due now")
+
+
+async def delete(*ids: Ids, dry_run: DryRun = False, yes: Yes = False, here: Here) -> None:
+    """Remove finished jobs with their events and artifacts; the log keeps on record that they were there.
+
+    Several jobs are only shown until --yes is said.
+
+    Parameters
+    ----------
+    ids
+        The jobs' ids.
+    dry_run
+        Only show which.
+    yes
+        Do it, however many they are.
+    """
+    from holdfast.commands import jobs as commands
+
+    dry = is_dry(ids, {}, dry_run=dry_run, yes=yes)
+    async with here.store() as store:
+        tables = await store.reads.lifecycles()
+        jobs = [await get(store, job_id) for job_id in ids]
+        if not dry:
+            await commands.delete(store, [job.id for job in jobs])
+    items = [{"id": job.id, "task": job.task, "state": label(tables.get(job.lifecycle), job.state)} for job in jobs]
+    tell(here, "delete", "deleted", items, {}, dry)

@@ -1,0 +1,172 @@
+"""`holdfast dead replay` and `dead discard`: what is done with letters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from holdfast.cli.exits import Exit
+from holdfast.cli.invocation import Here, Output
+from holdfast.cli.job.bulk import DryRun, Ids, Yes, is_dry, tell
+from holdfast.cli.job.dead import Reason, wanted_of
+from holdfast.cli.pairs import named_values
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from holdfast.store.admin.dead_letters import Letter, Wanted
+    from holdfast.store.sql_store import SqlStore
+    from holdfast.tasks.registry import Registry
+
+ACTOR = "cli"
+
+
+async def replay(
+    *ids: Ids,
+    reason_code: Reason = None,
+    stage: str | None = None,
+    task: str | None = None,
+    group: str | None = None,
+    edit: Annotated[list[str] | None, Parameter(name=["--edit", "-e"])] = None,
+    reason: str = "replayed from the command line",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    here: Here,
+) -> None:
+    """Submit dead-lettered jobs again, each as a new job that names the old one. Twice gives the same job.
+
+    Several, and those that a filter chooses, are only shown until --yes is said.
+
+    Parameters
+    ----------
+    ids
+        The dead jobs' ids.
+    reason_code
+        Those with this reason, such as exhausted_retries.
+    stage
+        Those that failed in this stage.
+    task
+        Those of this task.
+    group
+        Those of this group: see `holdfast dead groups`.
+    edit
+        Change an argument: name=value, JSON where it reads as JSON, else text. May be given several times.
+    reason
+        Why, as the new jobs' events will say.
+    dry_run
+        Only show which.
+    yes
+        Do it, however many they are.
+    """
+    from holdfast.commands import dead
+
+    wanted = wanted_of(reason_code, stage, task, group)
+    dry = is_dry(ids, _filters(wanted), dry_run=dry_run, yes=yes)
+    # What is edited is checked wherever an app is configured; else only by --app itself, for a replay must not depend
+    # on whether some module can be imported here.
+    registry = here.engine().registry if here.app or (edit and here.settings.app) else None
+    check = dead.checker(registry) if registry else None
+    async with here.store() as store:
+        letters = await _chosen(store, ids, wanted)
+        edits = named_values(edit, "--edit", _texts(registry, letters))
+        items: list[dict[str, Any]] = []
+        if dry:
+            for letter in letters:
+                again = f"was replayed as {letter.replayed_as}" if letter.replayed_as else ""
+                items.append(
+                    {"id": letter.job_id, "task": letter.task, "reason_code": letter.reason_code, "note": again}
+                )
+        else:
+            chosen = [letter.job_id for letter in letters]
+            answers = await dead.replay(store, chosen, edits=edits, check=check, actor=ACTOR, reason=reason)
+            await store.bell.announce()
+            items = [
+                {"id": new.job_id, "of": old, "created": new.created, "task": letter.task}
+                for letter in letters
+                for old, new in [(letter.job_id, answers[letter.job_id])]
+            ]
+    if here.output is Output.TABLE and not dry:
+        for item in items:
+            here.print(f"{item['id']}  {item['task']}")
+            here.say(f"in place of {item['of']}{'' if item['created'] else ': it was replayed before'}")
+    else:
+        tell(here, "replay", "replayed", items, {}, dry)
+
+
+async def discard(
+    *ids: Ids,
+    reason_code: Reason = None,
+    stage: str | None = None,
+    task: str | None = None,
+    group: str | None = None,
+    reason: str = "not needed",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    here: Here,
+) -> int:
+    """Resolve dead letters without a replay. The jobs stay dead_lettered, the letters stay on record.
+
+    Several, and those that a filter chooses, are only shown until --yes is said.
+
+    Parameters
+    ----------
+    ids
+        The dead jobs' ids.
+    reason_code
+        Those with this reason, such as exhausted_retries.
+    stage
+        Those that failed in this stage.
+    task
+        Those of this task.
+    group
+        Those of this group: see `holdfast dead groups`.
+    reason
+        Why, as the letter's resolution will say.
+    dry_run
+        Only show which.
+    yes
+        Do it, however many they are.
+    """
+    from holdfast.store.admin.dead_letters import DeadLetters
+
+    wanted = wanted_of(reason_code, stage, task, group)
+    dry = is_dry(ids, _filters(wanted), dry_run=dry_run, yes=yes)
+    async with here.store() as store:
+        letters = await _chosen(store, ids, wanted)
+        still = [letter.job_id for letter in letters if letter.resolution is None]
+        done = still if dry else await DeadLetters(store).discard(still, reason)
+    left = {each.job_id: f"it was {each.became}" for each in letters if each.resolution is not None}
+    items = [
+        {"id": each.job_id, "task": each.task, "reason_code": each.reason_code}
+        for each in letters
+        if each.job_id in done
+    ]
+    tell(here, "discard", "discarded", items, left, dry)
+    return Exit.CONFLICT if left and not items else Exit.OK
+
+
+def _texts(registry: Registry | None, letters: Sequence[Letter]) -> Collection[str]:
+    """The arguments that are text in every task that these letters are of."""
+    known = [found for task in {letter.task for letter in letters} if registry and (found := registry.find(task))]
+    return frozenset.intersection(*(task.signature.texts for task in known)) if known else ()
+
+
+def _filters(wanted: Wanted) -> dict[str, object]:
+    code, stage, task, group, _ = wanted
+    return {"group": group, "reason-code": code, "stage": stage, "task": task}
+
+
+async def _chosen(store: SqlStore, ids: Sequence[str], wanted: Wanted) -> list[Letter]:
+    from holdfast.commands.dead import matching
+    from holdfast.kernel.errors import NotFoundError
+    from holdfast.store.admin.dead_letters import DeadLetters
+
+    if not ids:
+        return await matching(store, wanted)
+    asked = [job_id.strip().lower() for job_id in ids]
+    found = {letter.job_id: letter for letter in await DeadLetters(store).of(asked)}
+    for job_id in asked:
+        if job_id not in found:
+            raise NotFoundError("dead letter of job", job_id, remedy="see `holdfast dead list --all`")
+    return [found[job_id] for job_id in dict.fromkeys(asked)]

@@ -1,0 +1,172 @@
+"""`holdfast job`: looking at jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from holdfast.cli.invocation import Here, Output
+from holdfast.kernel.errors import NotFoundError
+from holdfast.kernel.graph.flow_lifecycle import FLOW
+from holdfast.store.reads import Page
+from holdfast.views.job import event_view, job_view
+from holdfast.views.listing import job_views, list_jobs
+
+if TYPE_CHECKING:
+    from holdfast.kernel.job import Job
+    from holdfast.store.reads import Reads
+
+STEPS = 200_000
+"""A list that finds little stops after so many jobs, and says how to go on: a second or less."""
+
+app = App(name="job", help="Look at jobs, wait for them, change them.")
+
+# Each by its import path: only the command that is run is imported.
+for _name, _path, _help in (
+    ("wait", "wait:wait", "Wait until jobs are over and print their results."),
+    ("watch", "wait:watch", "Follow a job's state and progress until it is over."),
+    ("logs", "look:logs", "Show what a job said: its log lines and its progress."),
+    ("explain", "look:explain", "Say why a job is where it is, and the command that helps."),
+    ("artifacts", "look:artifacts", "List the files that a job left, or print one of them."),
+    ("cancel", "change:cancel", "Cancel jobs."),
+    ("resume", "change:resume", "Bring a cancelled job back, where its lifecycle allows that."),
+    ("retry", "change:retry", "Run a job now, or once more."),
+    ("delete", "change:delete", "Remove finished jobs."),
+):
+    app.command(f"holdfast.cli.job.{_path}", name=_name, help=_help)
+
+
+@app.command(name="list")
+async def list_(
+    *,
+    state: Annotated[list[str] | None, Parameter(name=["--state", "-s"])] = None,
+    task: str | None = None,
+    queue: str | None = None,
+    lifecycle: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+    here: Here,
+) -> None:
+    """List jobs, newest first.
+
+    Parameters
+    ----------
+    state
+        Only jobs in this state, by its label or canonical name; may be given several times.
+    task
+        Only jobs of this task.
+    queue
+        Only jobs in this queue.
+    lifecycle
+        Only jobs that follow this lifecycle.
+    limit
+        How many at most, up to 500.
+    cursor
+        Go on where another list ended.
+    """
+    async with here.store() as store:
+        tables = await store.reads.lifecycles()
+        page = await list_jobs(
+            store.reads,
+            tables,
+            states=state or (),
+            task=task,
+            queue=queue,
+            lifecycle=lifecycle,
+            limit=limit,
+            cursor=cursor,
+            steps=STEPS,
+        )
+        views = await job_views(store.reads, tables, page.items)
+    _print_page(here, page, views)
+
+
+@app.command
+async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -> None:
+    """Show one job as it stands.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    """
+    async with here.store() as store:
+        job = await _job(store.reads, job_id)
+        table = (await store.reads.lifecycles()).get(job.lifecycle)
+        view = job_view(job, table, await store.reads.signals(job.id))
+    from holdfast.cli.job.table import job_table
+
+    here.print_record(view, job_table(view), job.id)
+    if job.lifecycle == FLOW.name:
+        here.say(f"its nodes: holdfast flow show {job.id}")
+
+
+@app.command
+async def events(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -> None:
+    """Show everything that happened to a job, in order.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    """
+    async with here.store() as store:
+        job = await _job(store.reads, job_id)
+        table = (await store.reads.lifecycles()).get(job.lifecycle)
+        views = [event_view(event, table) for event in await store.reads.events(job.id)]
+    if here.is_json:
+        here.print_json(views)
+    elif here.output is Output.IDS:
+        here.print_ids(view["id"] for view in views)
+    else:
+        from holdfast.cli.job.table import events_table
+
+        here.print(events_table(views, here.out.width))
+
+
+@app.command
+async def prove(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -> None:
+    """Print a job's certificate: its events and the proof that they are in the sealed log. Always JSON.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    """
+    import json
+
+    from holdfast.audit.certificates import prove as certificate_of
+
+    async with here.store() as store:
+        job = await _job(store.reads, job_id)
+        certificate = await certificate_of(store, job.id)
+    print(json.dumps(certificate, indent=None if here.output is Output.JSONL else 2, ensure_ascii=False))
+    here.say("keep it in a file; `holdfast verify FILE` checks it without a database")
+
+
+async def _job(reads: Reads, job_id: str) -> Job:
+    job = await reads.get(job_id.strip().lower())
+    if job is None:
+        raise NotFoundError("job", job_id, remedy="see `holdfast job list`, and check --db")
+    return job
+
+
+def _print_page(here: Here, page: Page, views: list[dict[str, Any]]) -> None:
+    match here.output:
+        case Output.JSON:
+            here.print_json({"items": views, "next_cursor": page.next_cursor})
+            return
+        case Output.JSONL:
+            here.print_json(views)
+        case Output.IDS:
+            here.print_ids(view["id"] for view in views)
+        case Output.TABLE:
+            from holdfast.cli.job.table import jobs_table
+
+            if views:
+                here.print(jobs_table(views, here.out.width))
+            else:
+                here.say("no jobs" if page.next_cursor is None else f"none among {STEPS:,} jobs")
+    if page.next_cursor:
+        here.say(f"more: --cursor {page.next_cursor}")

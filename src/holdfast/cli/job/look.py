@@ -1,0 +1,186 @@
+"""`holdfast job explain`, `logs`, `artifacts`: a closer look at one job."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from holdfast.cli.exits import UsageError
+from holdfast.cli.invocation import Here, Output
+from holdfast.cli.job.table import progress_words
+from holdfast.cli.job.waiting import get
+from holdfast.cli.render import COLOURS, rows, short_time, table
+from holdfast.kernel.errors import NotFoundError
+from holdfast.kernel.state import OVER, RANK
+from holdfast.tasks.job_log import LOG
+from holdfast.views.job import PROGRESS, iso, label
+
+if TYPE_CHECKING:
+    from holdfast.store.reads import SignalRow
+
+JobId = Annotated[str, Parameter(name="ID")]
+LOOK_EVERY_S = 0.25
+
+
+async def explain(job_id: JobId, /, *, here: Here) -> None:
+    """Say in one sentence why a job is where it is, and the command that helps.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    """
+    from holdfast.views.explain import explain as explained
+    from holdfast.views.situation import situation_of
+
+    async with here.store() as store:
+        job = await get(store, job_id)
+        about = await situation_of(store, job, here.settings.app)
+    sentence, command = explained(about)
+    data = {
+        "id": job.id,
+        "state": label(about.table, job.state),
+        "canonical_state": job.state,
+        "sentence": sentence,
+        "command": command,
+    }
+    state, _, why = sentence.partition(": ")
+    words = Text(state, COLOURS.get(job.state, "")).append(f": {why}", "default")
+    if command:
+        words.append("\n  → ", "dim").append(command, "bold")
+    here.print_record(data, words, job.id)
+
+
+async def logs(
+    job_id: JobId,
+    /,
+    *,
+    follow: Annotated[bool, Parameter(name=["--follow", "-f"])] = False,
+    everything: Annotated[bool, Parameter(name=["--all", "-a"])] = False,
+    here: Here,
+) -> None:
+    """Show what a job said: its log lines and its progress, oldest first. They are kept for a day.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    follow
+        Go on until the job is over.
+    everything
+        Its heartbeats too.
+    """
+    shown = 0
+    async with here.store() as store:
+        job = await get(store, job_id)
+        while True:
+            over = RANK[job.state] >= OVER
+            signals = [each for each in await store.reads.signals(job.id) if everything or each.type in (LOG, PROGRESS)]
+            if here.is_json and not follow:
+                here.print_json([_view(signal) for signal in signals])
+            else:
+                for signal in signals[shown:]:
+                    _print(here, signal)
+            shown = max(shown, len(signals))
+            if over or not follow:
+                break
+            await asyncio.sleep(LOOK_EVERY_S)
+            job = await get(store, job.id)
+    if not shown:
+        here.say("it said nothing, or longer than a day ago")
+
+
+def _view(signal: SignalRow) -> dict[str, Any]:
+    return {
+        "id": signal.id,
+        "at": iso(signal.at_ms),
+        "type": signal.type,
+        "attempt": signal.attempt,
+        "actor": signal.actor,
+        "payload": _said(signal),
+    }
+
+
+def _print(here: Here, signal: SignalRow) -> None:
+    if here.is_json:
+        print(json.dumps(_view(signal), separators=(",", ":"), ensure_ascii=False), flush=True)
+        return
+    if here.output is Output.IDS:
+        print(signal.id, flush=True)
+        return
+    said = _said(signal)
+    at_ms = said.get("time_ms", signal.at_ms) if isinstance(said, dict) else signal.at_ms
+    line = Text((iso(at_ms) or "")[11:23], "dim").append(f"  {signal.attempt}  ", "dim")
+    match signal.type, said:
+        case "job_progress", dict():
+            line.append(_progress(said), "cyan")
+        case "job_log", dict():
+            level = str(said.get("level", "info"))
+            line.append(f"{level:7} ", {"warning": "yellow", "error": "red", "critical": "bold red"}.get(level, "dim"))
+            line.append(str(said.get("event", "")), "default")
+            line.append("".join(f"  {name}={value}" for name, value in said.get("fields", {}).items()), "dim")
+        case kind, said:
+            line.append(f"{kind} {'' if said is None else json.dumps(said, ensure_ascii=False)}", "dim")
+    here.out.print(line, soft_wrap=True)
+
+
+def _progress(said: dict[str, Any]) -> str:
+    whole = {"done": None, "total": None, "eta_seconds": None, "counters": {}} | said
+    name = f"{said['label']}: " if said.get("label") else ""
+    return name + progress_words(whole)
+
+
+def _said(signal: SignalRow) -> Any:
+    return None if signal.payload is None else json.loads(signal.payload)
+
+
+async def artifacts(
+    job_id: JobId,
+    name: Annotated[str | None, Parameter(name="NAME")] = None,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--out"])] = None,
+    here: Here,
+) -> None:
+    """List the files that a job left, or print one of them.
+
+    Parameters
+    ----------
+    job_id
+        The job's id.
+    name
+        Print this one, as it is.
+    out
+        Write it to this file instead.
+    """
+    if out is not None and name is None:
+        raise UsageError("--out needs the artifact's NAME", field="--out", remedy="give it behind the ID")
+    async with here.store() as store:
+        job = await get(store, job_id)
+        found = await store.kept.artifacts(job.id)
+        body = None if name is None else await store.kept.artifact(job.id, name)
+    if name is not None:
+        if body is None:
+            there = ", ".join(each.name for each in found) or "none"
+            raise NotFoundError("artifact", name, remedy=f"job {job.id} has: {there}")
+        if out is not None:
+            out.write_bytes(body)
+            here.say(f"{len(body):,} bytes to {out}")
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(body)
+    elif here.is_json:
+        here.print_json([{"name": each.name, "size": each.size, "at": iso(each.at_ms)} for each in found])
+    elif here.output is Output.IDS:
+        here.print_ids(each.name for each in found)
+    elif not found:
+        here.say("it left no artifacts")
+    else:
+        lines = [[each.name, f"{each.size:,}", short_time(iso(each.at_ms))] for each in found]
+        here.print(rows(table("name", "bytes", "at", right=["bytes"], whole=["name"]), lines))

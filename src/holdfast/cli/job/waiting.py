@@ -1,0 +1,116 @@
+"""Waiting for jobs: how a wait ends, for `run --wait`, `job wait` and `job watch` alike."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.cli.exits import Exit
+from holdfast.cli.invocation import Here, Output
+from holdfast.kernel.errors import NotFoundError
+from holdfast.kernel.graph.flow_lifecycle import FLOW
+from holdfast.kernel.state import SUCCESSFUL, Canonical
+from holdfast.tasks.durations import duration_ms
+from holdfast.views.job import job_view
+
+if TYPE_CHECKING:
+    from holdfast.kernel.job import Job
+    from holdfast.store.sql_store import SqlStore
+
+HINT_AFTER_S = 3.0
+"""A job that has not started by then may never: say why, once."""
+
+
+def seconds_of(timeout: str | None) -> float | None:
+    """A timeout as it was typed: "90", "90s", "5m"; None waits for as long as it takes."""
+    if timeout is None:
+        return None
+    try:
+        return float(timeout)
+    except ValueError:
+        return duration_ms(timeout, "timeout") / 1_000
+
+
+def exit_of_job(job: Job) -> Exit:
+    if job.state in SUCCESSFUL:
+        return Exit.OK
+    return Exit.JOB_CANCELLED if job.state == Canonical.CANCELLED else Exit.JOB_FAILED
+
+
+async def get(store: SqlStore, job_id: str) -> Job:
+    job = await store.reads.get(job_id.strip().lower())
+    if job is None:
+        raise NotFoundError("job", job_id, remedy="see `holdfast job list`, and check --db")
+    return job
+
+
+async def wait_for(here: Here, store: SqlStore, job_ids: Sequence[str], timeout_s: float | None) -> int:
+    """Wait until all are over and say how each ended. Ctrl-C detaches: the jobs go on."""
+    from holdfast.commands.jobs import until_over
+
+    deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+    ended: list[Job] = []
+    hint = asyncio.create_task(_hint(here, store, job_ids))
+    try:
+        for job_id in job_ids:
+            left_s = None if deadline_s is None else max(deadline_s - time.monotonic(), 0.0)
+            job = await until_over(store, job_id, left_s)
+            if job is None:
+                here.say(f"{job_id} has not ended after {timeout_s:g} s; it goes on")
+                return Exit.WAIT_TIMED_OUT
+            ended.append(job)
+    except asyncio.CancelledError:
+        return detached(here, job_ids)
+    finally:
+        hint.cancel()
+    await _tell(here, store, ended)
+    return max(map(exit_of_job, ended), default=Exit.OK)
+
+
+def detached(here: Here, job_ids: Sequence[str]) -> Exit:
+    one = len(job_ids) == 1
+    goes = "the job goes" if one else "the jobs go"
+    here.say(f"detached: {goes} on; `holdfast job wait {' '.join(job_ids)}` waits again")
+    return Exit.INTERRUPTED
+
+
+async def _hint(here: Here, store: SqlStore, job_ids: Sequence[str]) -> None:
+    from holdfast.views.situation import explain_job
+
+    await asyncio.sleep(HINT_AFTER_S)
+    for job in await store.reads.get_many(list(job_ids)):
+        if job.started_at_ms is None and job.finished_at_ms is None:
+            sentence, command = await explain_job(store, job.id, here.settings.app)
+            here.say(f"{sentence}{f'; {command}' if command else ''}")
+            return
+
+
+async def _tell(here: Here, store: SqlStore, jobs: Sequence[Job]) -> None:
+    """Results on stdout, failures on stderr; whole jobs as JSON."""
+    from holdfast.systems.flow.run import results_at_ends
+
+    tables = await store.reads.lifecycles()
+    views = [job_view(job, tables.get(job.lifecycle), await store.reads.signals(job.id)) for job in jobs]
+    for view in views:
+        if view["lifecycle"] == FLOW.name and view["canonical_state"] in SUCCESSFUL:
+            view["result"] = await results_at_ends(store, view["id"])
+    if here.is_json:
+        here.print_json(views[0] if len(views) == 1 else views)
+        return
+    if here.output is Output.IDS:
+        here.print_ids(view["id"] for view in views)
+    for view in views:
+        if view["error"]:
+            error = view["error"]
+            here.say(f"{view['id']} {view['state']}: {error.get('code')}: {error.get('message')}")
+            here.say(f"why: holdfast job explain {view['id']}")
+        elif view["canonical_state"] not in SUCCESSFUL:
+            here.say(f"{view['id']} {view['state']}")
+        elif here.output is Output.TABLE:
+            if view["result"] is not None:
+                print(json.dumps(view["result"], ensure_ascii=False))
+            else:
+                here.say(f"{view['id']} {view['state']}")

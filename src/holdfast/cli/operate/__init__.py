@@ -1,0 +1,1 @@
+"""Running, watching and turning an installation."""

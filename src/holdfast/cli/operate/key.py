@@ -1,0 +1,140 @@
+"""`holdfast key`: who may call the HTTP API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+from rich.text import Text
+
+from holdfast.api.access.keys import Scope, make_key
+from holdfast.cli.invocation import Here, Output
+from holdfast.cli.render import rows, short_time, table
+from holdfast.kernel.errors import NotFoundError
+from holdfast.store.admin.api_keys import ApiKeys
+from holdfast.tasks.durations import duration_ms
+from holdfast.views.job import iso
+
+if TYPE_CHECKING:
+    from holdfast.store.admin.api_keys import KeyRow
+
+app = App(name="key", help="Keys to the HTTP API.")
+KeyId = Annotated[str, Parameter(name="ID")]
+
+
+@app.command
+async def create(
+    name: Annotated[str, Parameter(name="NAME")],
+    /,
+    *,
+    scope: Scope,
+    expires: str | None = None,
+    here: Here,
+) -> None:
+    """Make a key. It is shown once, on stdout: only a digest of it is kept.
+
+    Parameters
+    ----------
+    name
+        What or who it is for.
+    scope
+        read looks; write also changes jobs; admin also deletes, discards and pauses.
+    expires
+        How long it lives, such as 30d; else until it is revoked.
+    """
+    lives_ms = None if expires is None else duration_ms(expires, "expires")
+    async with here.store() as store:
+        made = await make_key(store, name, scope, lives_ms=lives_ms)
+        view = key_view(made.row, await store.now_ms())
+    here.print_record({**view, "key": made.token}, Text(made.token, no_wrap=True, overflow="ignore"), made.row.id)
+    if here.output is not Output.IDS:
+        here.say(f"{name}: scope {scope}, id {made.row.id}; this is the only time that the key is shown")
+
+
+@app.command(name="list")
+async def list_(*, here: Here) -> None:
+    """List keys, the newest first. Their secrets are nowhere."""
+    async with here.store() as store:
+        now_ms = await store.now_ms()
+        views = [key_view(row, now_ms) for row in await ApiKeys(store).list()]
+    if here.is_json:
+        here.print_json(views)
+    elif here.output is Output.IDS:
+        here.print_ids(view["id"] for view in views)
+    elif not views:
+        here.say("there are no keys; `holdfast key create NAME --scope read` makes one")
+    else:
+        lines = [
+            [view["id"], view["name"], view["scope"], *(short_time(view[at]) for at in TIMES), _state(view["state"])]
+            for view in views
+        ]
+        columns = ["id", "name", "scope", "created", "expires", "last used", ""]
+        here.print(rows(table(*columns, whole=["id", "scope", "created", "expires", "last used"]), lines))
+
+
+@app.command
+async def expire(key_id: KeyId, /, *, after: str, here: Here) -> None:
+    """Let a key end after a while, such as when another has taken its place. It never lives longer for it.
+
+    Parameters
+    ----------
+    key_id
+        Its id, as `holdfast key list` shows it, or the key itself.
+    after
+        How long it still opens, such as 1h.
+    """
+    after_ms, wanted = duration_ms(after, "after"), _id_of(key_id)
+    async with here.store() as store:
+        row = await ApiKeys(store).expire(wanted, after_ms)
+        view = key_view(_known(row, wanted), await store.now_ms())
+    here.print_record(view, f"{view['name']} ({view['id']}) ends at {view['expires_at']}", view["id"])
+
+
+@app.command
+async def revoke(key_id: KeyId, /, *, here: Here) -> None:
+    """Revoke a key: the very next request with it is refused.
+
+    Parameters
+    ----------
+    key_id
+        Its id, as `holdfast key list` shows it, or the key itself.
+    """
+    wanted = _id_of(key_id)
+    async with here.store() as store:
+        row = await ApiKeys(store).revoke(wanted)
+        view = key_view(_known(row, wanted), await store.now_ms())
+    here.print_record(view, f"{view['name']} ({view['id']}) opens nothing any more", view["id"])
+
+
+def _id_of(words: str) -> str:
+    """By the whole key too: it is what one has at hand when it has leaked."""
+    return words.split("_")[1] if words.startswith("hf_") and words.count("_") >= 2 else words
+
+
+def _known(row: KeyRow | None, wanted: str) -> KeyRow:
+    if row is None:
+        # Never the words themselves: they may be a key.
+        raise NotFoundError("key", wanted[:12], remedy="see `holdfast key list`")
+    return row
+
+
+TIMES = ("created_at", "expires_at", "last_used_at")
+
+
+def key_view(row: KeyRow, now_ms: int) -> dict[str, Any]:
+    """A key as it is shown: all but its digest."""
+    state = "live" if row.is_live(now_ms) else "revoked" if row.revoked_at_ms is not None else "expired"
+    return {
+        "id": row.id,
+        "name": row.name,
+        "scope": row.scope,
+        "state": state,
+        "created_at": iso(row.created_at_ms),
+        "expires_at": iso(row.expires_at_ms),
+        "revoked_at": iso(row.revoked_at_ms),
+        "last_used_at": iso(row.last_used_at_ms),
+    }
+
+
+def _state(state: str) -> Text:
+    return Text("" if state == "live" else state, "dim")

@@ -1,0 +1,108 @@
+"""`holdfast queue`: backlogs, and holding them back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from rich.text import Text
+
+from holdfast.cli.invocation import Here, Output
+from holdfast.cli.render import rows, short_time, table
+from holdfast.store.admin.operating import CAP
+
+app = App(name="queue", help="Queues: backlogs, and holding them back.")
+Name = Annotated[str, Parameter(name="NAME")]
+
+
+@app.command(name="list")
+async def list_(*, here: Here) -> None:
+    """List queues that have jobs, workers or a pause."""
+    from holdfast.views.queues import queue_view, queues
+
+    async with here.store() as store:
+        views = [queue_view(queue) for queue in await queues(store)]
+    if here.is_json:
+        here.print_json(views)
+    elif here.output is Output.IDS:
+        here.print_ids(view["name"] for view in views)
+    elif not views:
+        here.say("no queue has jobs, workers or a pause")
+    else:
+        shown = table(
+            "queue",
+            "queued",
+            "due",
+            "running",
+            "workers",
+            "due since",
+            "",
+            right=["queued", "due", "running", "workers"],
+            whole=["queue", "queued", "due", "running", "workers", "due since"],
+        )
+        here.print(
+            rows(
+                shown,
+                (
+                    [
+                        view["name"],
+                        _many(view["queued"]),
+                        _many(view["due"]),
+                        f"{view['running']:,}",
+                        _workers(view["workers"], view["due"]),
+                        short_time(view["oldest_due_at"]),
+                        _pause(view["paused"], view["reason"]),
+                    ]
+                    for view in views
+                ),
+            )
+        )
+
+
+@app.command
+async def pause(name: Name, /, *, reason: str | None = None, here: Here) -> None:
+    """Let no worker claim from a queue. What runs goes on; what is submitted waits.
+
+    Parameters
+    ----------
+    name
+        The queue.
+    reason
+        Why: `holdfast queue list` and `job explain` show it.
+    """
+    from holdfast.store.admin.operating import Operating
+
+    async with here.store() as store:
+        await Operating(store).pause(name, reason)
+    here.print_record({"name": name, "paused": True, "reason": reason}, f"{name} paused", name)
+
+
+@app.command
+async def resume(name: Name, /, *, here: Here) -> None:
+    """Let a paused queue be claimed from again.
+
+    Parameters
+    ----------
+    name
+        The queue.
+    """
+    from holdfast.store.admin.operating import Operating
+
+    async with here.store() as store:
+        was = await Operating(store).unpause(name)
+        await store.bell.announce()
+    here.print_record({"name": name, "paused": False, "was_paused": was}, f"{name} goes on", name)
+    if not was:
+        here.say("it was not paused")
+
+
+def _many(count: int) -> str:
+    return f"{count:,}{'+' if count >= CAP else ''}"
+
+
+def _workers(count: int, due: int) -> Text:
+    return Text(str(count), "yellow" if due and not count else "")
+
+
+def _pause(paused: bool, reason: str | None) -> Text:
+    return Text(f"paused{f': {reason}' if reason else ''}", "yellow") if paused else Text()

@@ -1,0 +1,114 @@
+"""`holdfast schedule`: what is submitted by the clock."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from holdfast.cli.invocation import Here, Output
+
+if TYPE_CHECKING:
+    from holdfast.chores.scheduler import Scheduler
+
+app = App(name="schedule", help="What is submitted by the clock.")
+Name = Annotated[str, Parameter(name="NAME")]
+
+
+@app.command(name="list")
+async def list_(*, here: Here) -> None:
+    """List schedules, with the time of their next tick."""
+    from holdfast.views.part_views import schedule_view
+
+    async with _scheduler(here) as scheduler:
+        views = [schedule_view(row) for row in await scheduler.list()]
+    if here.is_json:
+        here.print_json(views)
+    elif here.output is Output.IDS:
+        here.print_ids(each["name"] for each in views)
+    elif not views:
+        here.say("no schedules: declare one with app.schedule(…)")
+    else:
+        from holdfast.cli.render import long_time, rows, table
+
+        shown = table("name", "task", "cron", "timezone", "missed", "next", whole=["name", "task", "cron"])
+        lines = [
+            [
+                *(each[column] for column in ("name", "task", "cron", "timezone", "missed")),
+                "paused" if each["paused"] else long_time(each["next_at"]) or "",
+            ]
+            for each in views
+        ]
+        here.print(rows(shown, lines))
+
+
+@app.command
+async def pause(name: Name, /, *, here: Here) -> None:
+    """Hold a schedule: nothing is submitted until it is resumed, and nothing made up then.
+
+    Parameters
+    ----------
+    name
+        The schedule's name.
+    """
+    async with _scheduler(here) as scheduler:
+        await scheduler.pause(name)
+    here.say(f"{name} is paused")
+
+
+@app.command
+async def resume(name: Name, /, *, here: Here) -> None:
+    """Let a paused schedule go on, from now.
+
+    Parameters
+    ----------
+    name
+        The schedule's name.
+    """
+    from holdfast.views.job import iso
+
+    async with _scheduler(here) as scheduler:
+        await scheduler.resume(name)
+        row = await scheduler.get(name)
+    here.say(f"{name} goes on; next at {iso(row.next_tick_ms)}")
+
+
+@app.command
+async def run(name: Name, /, *, here: Here) -> None:
+    """Submit one job of a schedule now, beside its ticks, and print the job's id.
+
+    Parameters
+    ----------
+    name
+        The schedule's name.
+    """
+    async with _scheduler(here) as scheduler:
+        job_id = await scheduler.submit_now(name)
+    if here.is_json:
+        here.print_json({"id": job_id})
+    else:
+        print(job_id)
+
+
+@app.command
+async def remove(name: Name, /, *, here: Here) -> None:
+    """Forget a schedule; its jobs stay. A process that declares it brings it back.
+
+    Parameters
+    ----------
+    name
+        The schedule's name.
+    """
+    async with _scheduler(here) as scheduler:
+        await scheduler.remove(name)
+    here.say(f"{name} is removed")
+
+
+@asynccontextmanager
+async def _scheduler(here: Here) -> AsyncIterator[Scheduler]:
+    from holdfast.chores.scheduler import Scheduler
+
+    async with here.store() as store:
+        yield Scheduler(store)

@@ -1,0 +1,1 @@
+"""Lifecycles, audits, certificates and the database itself."""

@@ -1,0 +1,118 @@
+"""`holdfast lifecycle`: the tables that jobs follow."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from holdfast.catalog import KNOWN
+from holdfast.cli.exits import Exit, UnavailableError
+from holdfast.cli.invocation import Here, Output
+from holdfast.cli.render import rows, table
+from holdfast.config import DEFAULT_DB
+from holdfast.kernel.errors import LifecycleError, NotFoundError
+from holdfast.kernel.lifecycle import Lifecycle
+
+app = App(name="lifecycle", help="The tables that jobs follow.")
+
+
+@app.command(name="list")
+async def list_(*, here: Here) -> None:
+    """List the built-in lifecycles, and those that the database knows besides."""
+    tables = await known_lifecycles(here)
+    if here.is_json:
+        from holdfast.views.part_views import lifecycle_line
+
+        here.print_json([lifecycle_line(each) for each in tables.values()])
+        return
+    if here.output is Output.IDS:
+        here.print_ids(tables)
+        return
+    shown = table("name", "states", "rows", "", right=["rows"], whole=["name"])
+    lines = [
+        [
+            each.name,
+            " · ".join(dict.fromkeys(map(str, each.states))),
+            str(len(each.transitions)),
+            "built in" if each.name in KNOWN else "registered",
+        ]
+        for each in tables.values()
+    ]
+    here.print(rows(shown, lines))
+
+
+@app.command
+async def show(name: str, *, mermaid: bool = False, here: Here) -> None:
+    """Show a lifecycle: its states, rows and policies.
+
+    Parameters
+    ----------
+    name
+        The lifecycle, such as durable.
+    mermaid
+        Print a Mermaid state diagram instead.
+    """
+    lifecycle = KNOWN.get(name)
+    if lifecycle is None:
+        tables = await known_lifecycles(here)
+        if name not in tables:
+            raise NotFoundError("lifecycle", name, remedy=f"there are: {', '.join(tables)}")
+        lifecycle = tables[name]
+    if mermaid:
+        from holdfast.cli.proof.mermaid import diagram
+
+        print(diagram(lifecycle), end="")
+    elif here.output is Output.TABLE:
+        from holdfast.cli.proof.lifecycle_table import lifecycle_tables
+
+        here.print(*lifecycle_tables(lifecycle))
+    else:
+        here.print_record(lifecycle.to_dict(), "", lifecycle.name)
+
+
+@app.command
+def check(where: Annotated[str, Parameter(name="module:lifecycle")], /, *, here: Here) -> int:
+    """Import a lifecycle of your own and say whether its table holds.
+
+    Parameters
+    ----------
+    where
+        The module, a colon, and the lifecycle's name in it. The current directory is looked in first.
+    """
+    try:
+        lifecycle = _imported(where)
+    except LifecycleError as error:
+        data = {
+            "ok": False,
+            "lifecycle": error.lifecycle,
+            "rule": error.rule,
+            "path": list(error.path),
+            "message": error.message,
+        }
+        steps = "".join(f"\n  {number}. {step}" for number, step in enumerate(error.path, 1))
+        what = error.message.partition(" (counterexample: ")[0]
+        here.print_record(data, f"not ok: {what}\ncounterexample:{steps}", error.lifecycle)
+        return Exit.ERROR
+    states, transitions = len(lifecycle.states), len(lifecycle.transitions)
+    data = {"ok": True, "lifecycle": lifecycle.name, "states": states, "transitions": transitions}
+    here.print_record(data, f"ok: {lifecycle.name}, {states} states, {transitions} rows", lifecycle.name)
+    return Exit.OK
+
+
+async def known_lifecycles(here: Here) -> dict[str, Lifecycle]:
+    """The built-in ones, and those registered in the database if there is one to ask."""
+    try:
+        async with here.store() as store:
+            stored = await store.reads.lifecycles()
+    except UnavailableError as error:
+        if here.settings.db != DEFAULT_DB:
+            here.say(f"built-in lifecycles only: {error.message}")
+        return dict(KNOWN)
+    return dict(KNOWN) | stored
+
+
+def _imported(where: str) -> Lifecycle:
+    from holdfast.cli.importing import imported
+
+    return imported(where, Lifecycle, "lifecycle", "shop.flows:ORDER")

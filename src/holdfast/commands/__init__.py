@@ -1,0 +1,1 @@
+"""What people and programs do to jobs that exist: a verb a file."""

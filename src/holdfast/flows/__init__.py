@@ -1,1 +1,0 @@
-"""Jobs that are made of parts: declared by users, run by any worker."""

@@ -1,0 +1,1 @@
+"""JSON at the door: what passes can be stored, read and compared by every database."""

@@ -1,0 +1,1 @@
+"""A job's writes, from its submit to its end."""

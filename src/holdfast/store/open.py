@@ -1,0 +1,51 @@
+"""From an address to a store: the one place of the runtime that knows which databases there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.kernel.errors import StoreError
+from holdfast.observe import redact
+from holdfast.store.sql_store import SqlStore
+
+SQLITE = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
+
+
+def open_store(url: str, *, clock: Callable[[], int] | None = None) -> SqlStore:
+    """The store at an address: `sqlite:///rel.db`, `sqlite:////abs.db`, a path, or `postgresql://…`.
+
+    Does not migrate. StoreError for any other address, and for PostgreSQL without its extra.
+    """
+    if url.startswith(POSTGRES):
+        redact.register_url(url)
+        return _open_postgres(url, clock)
+    path = url.removeprefix(SQLITE)
+    if not path or "://" in path or path.startswith("sqlite:"):
+        raise StoreError(
+            f"{_without_secrets(url)!r} is no address of a store",
+            field="db",
+            remedy="use sqlite:///relative.db, sqlite:////absolute.db, a path, or postgresql://…",
+        )
+    from holdfast.store.sqlite.driver import open_sqlite
+
+    return open_sqlite(Path(path), clock=clock)
+
+
+def _open_postgres(url: str, clock: Callable[[], int] | None) -> SqlStore:
+    try:
+        from holdfast.store.postgres.driver import open_postgres
+    except ModuleNotFoundError as missing:
+        if missing.name != "asyncpg":
+            raise
+        raise StoreError(
+            "PostgreSQL needs the asyncpg package", field="db", remedy="pip install 'holdfast[postgres]'"
+        ) from None
+    return open_postgres(url, clock=clock)
+
+
+def _without_secrets(url: str) -> str:
+    """An address fit for a message: what stands before the host may be a password."""
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}"

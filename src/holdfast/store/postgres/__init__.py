@@ -1,0 +1,1 @@
+"""PostgreSQL: the driver, and the hot statements that only it has."""

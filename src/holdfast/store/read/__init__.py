@@ -1,0 +1,1 @@
+"""Reads: lists, single jobs, the log."""

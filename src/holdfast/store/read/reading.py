@@ -1,0 +1,230 @@
+"""The read port on SQL."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from holdfast.kernel.errors import StoreError
+from holdfast.kernel.event import Event
+from holdfast.kernel.graph.joins import FlowStands, JoinEdge, JoinNode, Joins
+from holdfast.kernel.job import Job
+from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.state import LEASED, Canonical
+from holdfast.store.read.listing import FIRST_ID, LAST_ID, page, walk
+from holdfast.store.reads import Attempt, Dead, Filter, Kept, Page, PurgeRow, SealRow, SignalRow
+from holdfast.store.script import Query, Script
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Driver
+
+STEPS = 20_000
+"""As many jobs as this are passed over in one read, which takes some tens of milliseconds."""
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class SqlReads:
+    """See `holdfast.store.reads.Reads` for the contract of each call."""
+
+    def __init__(self, driver: Driver, tables: Mapping[str, Lifecycle]) -> None:
+        self._driver = driver
+        self._tables = tables
+
+    async def _rows(self, name: str, **params: Any) -> list[Any]:
+        return await self._driver.read(_one(name, params))
+
+    async def get(self, job_id: str) -> Job | None:
+        rows = await self._rows("get", id=job_id) if is_id(job_id) else []
+        return Job._make(rows[0]) if rows else None
+
+    async def get_many(self, job_ids: list[str]) -> list[Job]:
+        ids = self._driver.dialect.array([job_id for job_id in job_ids if is_id(job_id)])
+        return [Job._make(row) for row in await self._rows("get_many", ids=ids)]
+
+    async def counts(self, *, cap: int = 10_000) -> dict[tuple[str, str], int]:
+        found = {}
+        for state in map(str, Canonical):
+            ends = {"before": LAST_ID, "low": FIRST_ID, "cap": cap}
+            for lifecycle, count in await self._rows("counts@state", state=state, **ends):
+                found[lifecycle, state] = count
+        return found
+
+    async def events_since(self, types: Collection[str], since_ms: int, *, cap: int = 10_000) -> dict[str, int]:
+        found = {}
+        for type in dict.fromkeys(types):
+            [(found[type],)] = await self._rows("events_since", type=type, since_ms=since_ms, cap=cap)
+        return found
+
+    async def events(self, job_id: str) -> list[Event]:
+        rows = await self._rows("events", job_id=job_id) if is_id(job_id) else []
+        return [Event._make(row) for row in rows]
+
+    async def events_by_type(self, type: str, *, since_ms: int = 0, limit: int = 100) -> list[Event]:
+        rows = await self._rows("events_by_type", type=type, since_ms=since_ms, limit=limit)
+        return [Event._make(row) for row in rows]
+
+    async def events_by_correlation(self, correlation_id: str, *, limit: int = 1000) -> list[Event]:
+        own = correlation_id if is_id(correlation_id) else LAST_ID
+        rows = await self._rows("events_by_correlation", correlation_id=correlation_id, id=own, limit=limit)
+        return [Event._make(row) for row in rows]
+
+    async def attempts(self, job_id: str) -> list[Attempt]:
+        return attempts_of(await self.events(job_id))
+
+    async def signals(self, job_id: str) -> list[SignalRow]:
+        rows = await self._rows("signals", job_id=job_id) if is_id(job_id) else []
+        return [SignalRow._make(row) for row in rows]
+
+    async def signals_of_type(self, job_id: str, type: str, *, after: int = 0, limit: int = 1000) -> list[SignalRow]:
+        given = {"job_id": job_id, "type": type, "after": after, "limit": limit}
+        rows = await self._rows("signals_of_type", **given) if is_id(job_id) else []
+        return [SignalRow._make(row) for row in rows]
+
+    async def last_signals(self, job_ids: list[str], type: str) -> list[SignalRow]:
+        ids = self._driver.dialect.array([job_id for job_id in job_ids if is_id(job_id)])
+        return [SignalRow._make(row) for row in await self._rows("last_signals", ids=ids, type=type)]
+
+    async def dead(self, *, limit: int = 50) -> list[Dead]:
+        return [Dead._make(row) for row in await self._rows("dead", limit=limit)]
+
+    async def key_holder(self, scope: str, key: str) -> str | None:
+        rows = await self._rows("key_holder", scope=scope, key=key)
+        return rows[0][0] if rows else None
+
+    async def lifecycles(self) -> dict[str, Lifecycle]:
+        stored = {name: Lifecycle.from_dict(json.loads(text)) for name, text in await self._rows("lifecycles")}
+        return stored | dict(self._tables)
+
+    async def all_jobs(self, *, after: str = FIRST_ID, batch: int = 2000) -> AsyncIterator[list[Job]]:
+        while rows := await self._rows("all_jobs", after=after, limit=batch):
+            jobs = [Job._make(row) for row in rows]
+            yield jobs
+            after = jobs[-1].id
+
+    async def all_events(self, *, after: str = FIRST_ID, batch: int = 5000) -> AsyncIterator[list[Event]]:
+        seq = 2**31 - 1
+        while rows := await self._rows("all_events", job_id=after, seq=seq, limit=batch):
+            events = [Event(*row) for row in rows]
+            yield events
+            after, seq = events[-1].job_id, events[-1].seq
+
+    async def log(self, after: int, limit: int) -> list[Event]:
+        return [Event(*row) for row in await self._rows("log", after=after, limit=limit)]
+
+    async def seals(self, after: int = 0, limit: int = 1000) -> list[SealRow]:
+        return [SealRow._make(row) for row in await self._rows("seals", after=after, limit=limit)]
+
+    async def seal_headers(self, after: int = 0, limit: int = 5000) -> list[SealRow]:
+        return [SealRow._make(row) for row in await self._rows("seal_headers", after=after, limit=limit)]
+
+    async def last_pos(self) -> int:
+        [(pos,)] = await self._rows("last_pos")
+        return int(pos)
+
+    async def unsealed(self, after: int) -> int:
+        [(count,)] = await self._rows("unsealed", after=after)
+        return int(count)
+
+    async def last_seal(self) -> SealRow | None:
+        rows = await self._rows("last_seal")
+        return SealRow._make(rows[0]) if rows else None
+
+    async def seal_of(self, pos: int) -> SealRow | None:
+        rows = await self._rows("seal_of", pos=pos)
+        return SealRow._make(rows[0]) if rows else None
+
+    async def purges(self, after: int = 0, limit: int = 10_000) -> list[PurgeRow]:
+        return [PurgeRow._make(row) for row in await self._rows("purges", after=after, limit=limit)]
+
+    async def last_purge(self) -> tuple[int, bytes] | None:
+        rows = await self._rows("last_purge")
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    async def retention_page(self, after: str, limit: int) -> list[Kept]:
+        rows = await self._rows("finished_page", after=after or FIRST_ID, limit=limit)
+        return [Kept._make(row) for row in rows]
+
+    async def live_keys_twice(self) -> list[tuple[str, str, str]]:
+        return [tuple(row) for row in await self._rows("live_keys_twice")]
+
+    async def dead_mismatches(self) -> list[tuple[str, str]]:
+        return [tuple(row) for row in await self._rows("dead_mismatches")]
+
+    async def flow_sizes(self, after: str, limit: int) -> list[tuple[str, int]]:
+        return [tuple(row) for row in await self._rows("flow_page", after=after or FIRST_ID, limit=limit)]
+
+    async def joins(self, first: str, last: str) -> Joins:
+        flows = await self._rows("join_flows", first=first, last=last)
+        nodes = await self._rows("join_nodes", first=first, last=last)
+        edges = await self._rows("join_edges", first=first, last=last)
+        return Joins(
+            [FlowStands._make(row) for row in flows],
+            [JoinNode._make(row) for row in nodes],
+            [JoinEdge._make(row) for row in edges],
+        )
+
+    async def totals(self) -> tuple[int, int]:
+        [(jobs, first_events)] = await self._rows("totals")
+        return jobs, first_events
+
+    async def task_names(self, *, limit: int = 500) -> list[str]:
+        return [row[0] for row in await self._rows("task_names", limit=limit)]
+
+    async def key_scopes(self, *, limit: int = 500) -> list[str]:
+        return [row[0] for row in await self._rows("key_scopes", limit=limit)]
+
+    # Last of the class: its name hides the type's from annotations that follow.
+    async def list(
+        self, where: Filter, *, limit: int = 50, cursor: str | None = None, steps: int | None = None
+    ) -> Page:
+        if cursor is not None and not is_id(cursor):
+            raise StoreError(
+                f"cursor {cursor!r} was not given out by a list", field="cursor", remedy="start without one"
+            )
+        if where.parent_id is not None and not is_id(where.parent_id):
+            return Page([], None)
+        before = cursor or LAST_ID
+        found = page(await self._driver.read(walk(where, limit, before, steps or STEPS)), limit)
+        while steps is None and len(found.items) < limit and found.next_cursor is not None:
+            # A read of its own, so that others have their turn.
+            more = await self._driver.read(walk(where, limit - len(found.items), found.next_cursor, STEPS))
+            found = Page([*found.items, *(on := page(more, limit - len(found.items))).items], on.next_cursor)
+        return found
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of a job's id; all else is simply not there."""
+    return ID.fullmatch(text) is not None
+
+
+def attempts_of(events: list[Event]) -> list[Attempt]:
+    """A job's attempts, told from its events."""
+    found: dict[int, Attempt] = {}
+    last = 0
+    for event in events:
+        if event.attempt != last and last:
+            # The event that opens an attempt is the one that ended the last.
+            found[last] = _ended(found[last], event)
+        last = event.attempt
+        now = found.get(event.attempt) or Attempt(event.attempt, None, None, None, None, None, None)
+        if event.to_state in LEASED:
+            now = now._replace(owner=event.actor)
+            if event.to_state == Canonical.RUNNING:
+                now = now._replace(started_at_ms=event.at_ms)
+        elif Canonical(event.to_state).rank >= Canonical.SUCCEEDED.rank:
+            now = _ended(now, event)
+        found[event.attempt] = now
+    return list(found.values())
+
+
+def _ended(attempt: Attempt, event: Event) -> Attempt:
+    if attempt.end is not None:
+        return attempt
+    return attempt._replace(ended_at_ms=event.at_ms, end=event.type, reason=event.reason, error=event.payload)
+
+
+def _one(name: str, params: Mapping[str, Any]) -> Script[list[Any]]:
+    rows = yield Query(name, params)
+    return rows

@@ -1,0 +1,1 @@
+"""SQLite: the driver, and the hot statements that only it has."""

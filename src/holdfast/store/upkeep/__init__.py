@@ -1,0 +1,1 @@
+"""Retention, partitions, schedules: what chores write."""

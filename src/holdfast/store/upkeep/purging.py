@@ -1,0 +1,111 @@
+"""Retention: jobs go with everything that belongs to them, or only their bodies do; both are on record."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from holdfast.kernel.job import text_digest
+from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.proof.seal import NOTHING
+from holdfast.kernel.state import TERMINAL, Canonical
+from holdfast.store.dialect import Dialect
+from holdfast.store.reads import PurgeRow
+from holdfast.store.script import Many, Query, Row, Script
+from holdfast.store.upkeep.purge_record import JOBS, PAYLOADS, pack_ranges, purge_digest
+
+Tables = Mapping[str, Lifecycle]
+BELONGINGS = tuple(
+    f"drop_{things}"
+    for things in (
+        *("signals", "steps", "checkpoints", "artifacts", "dead", "keys"),
+        *("deadlines", "edges", "nodes", "flows", "events", "jobs"),
+    )
+)
+
+
+def is_over(table: Lifecycle | None, state: str) -> bool:
+    """Whether nothing is left to do for a job: where a lifecycle cleans up, that it has."""
+    cleans = table is not None and any(s.canonical is Canonical.CLEANED for s in table.states)
+    return state == Canonical.CLEANED if cleans else state in TERMINAL
+
+
+def prune(dialect: Dialect, tables: Tables, job_ids: Sequence[str], now_ms: int) -> Script[PurgeRow | None]:
+    """Remove those of these jobs that are over and sealed to their last event, but for nodes of flows under way."""
+    number, digest = yield from _begin()
+    jobs = yield from _unneeded(dialect, job_ids)
+    over = [row[0] for row in jobs if is_over(tables.get(row[1]), row[2])]
+    [(sealed_pos,)] = yield Query("sealed_pos")
+    positions: dict[str, list[int]] = defaultdict(list)
+    for pos, job_id, _, _ in (yield Query("purge_events", {"ids": dialect.array(over)})):
+        positions[job_id].append(pos)
+    gone = [job_id for job_id in over if job_id in positions and max(positions[job_id]) <= sealed_pos]
+    if not gone:
+        return None
+    for name in BELONGINGS:
+        yield Query(name, {"ids": dialect.array(gone)})
+    return (yield from _record(number, digest, now_ms, JOBS, len(gone), [positions[i] for i in gone]))
+
+
+def purge_payloads(dialect: Dialect, job_ids: Sequence[str], now_ms: int) -> Script[PurgeRow | None]:
+    """Remove the bodies of those of these jobs that are finished and that no flow needs; digests take their place."""
+    number, digest = yield from _begin()
+    jobs = {row[0]: row for row in (yield from _unneeded(dialect, job_ids))}
+    events = yield Query("purge_events", {"ids": dialect.array(list(jobs))})
+    bodies = {job_id for job_id, row in jobs.items() if row[3] is not None or row[5] is not None}
+    bodies |= {job_id for _, job_id, _, payload in events if payload is not None}
+    positions: dict[str, list[int]] = {job_id: [] for job_id in bodies}
+    for pos, job_id, _, _ in events:
+        if job_id in positions:
+            positions[job_id].append(pos)
+    bodies = {job_id for job_id in bodies if positions[job_id]}
+    if not bodies:
+        return None
+    yield Many(
+        "blank_job",
+        [
+            (text_digest(payload, kept), text_digest(outcome, kept_outcome), job_id)
+            for job_id, _, _, payload, kept, outcome, kept_outcome in jobs.values()
+            if job_id in bodies
+        ],
+    )
+    blank = [(text_digest(row[3]), row[1], row[2]) for row in events if row[1] in bodies and row[3] is not None]
+    if blank:
+        yield Many("blank_event", blank)
+    for name in ("blank_signals", "blank_dead"):
+        yield Query(name, {"ids": dialect.array(sorted(bodies))})
+    held = [positions[job_id] for job_id in bodies]
+    return (yield from _record(number, digest, now_ms, PAYLOADS, len(bodies), held))
+
+
+def drop_expired(now_ms: int, limit: int) -> Script[tuple[int, int]]:
+    """Remove signals and remembered answers whose time is over; how many of each."""
+    params = {"now_ms": now_ms, "limit": limit}
+    signals = yield Query("drop_expired_signals", params)
+    ops = yield Query("drop_expired_ops", params)
+    return len(signals), len(ops)
+
+
+def _unneeded(dialect: Dialect, job_ids: Sequence[str]) -> Script[list[Row]]:
+    """Finished jobs, locked, but for those whose results a flow that is under way may still ask for."""
+    ids = {"ids": dialect.array(job_ids)}
+    yield Query("lock_their_flows", ids)
+    jobs = yield Query("purge_jobs", ids)
+    needed = {row[0] for row in (yield Query("needed_nodes", ids))}
+    return [row for row in jobs if row[0] not in needed]
+
+
+def _begin() -> Script[tuple[int, bytes]]:
+    yield Query("purge_lock")
+    rows = yield Query("last_purge")
+    return (rows[0][0], bytes(rows[0][1])) if rows else (0, NOTHING)
+
+
+def _record(
+    last: int, digest: bytes, now_ms: int, kind: str, jobs: int, positions: Sequence[Sequence[int]]
+) -> Script[PurgeRow]:
+    flat = sorted(pos for some in positions for pos in some)
+    said = (last + 1, now_ms, kind, jobs, len(flat), flat[0], flat[-1], pack_ranges(flat))
+    row = PurgeRow(*said, purge_digest(digest, *said))
+    yield Query("add_purge", row._asdict())
+    return row

@@ -1,0 +1,1 @@
+"""A flow as it is written down, in Python or as data."""

@@ -1,0 +1,96 @@
+"""Conditions that are Python: kept by name in the flow that declares them, called where its nodes run."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.kernel.errors import HoldfastError
+from holdfast.kernel.graph.condition_document import parse, to_document
+from holdfast.kernel.graph.conditions import ABSENT, And, Condition, Not, Or, Path, Test, holds, paths
+from holdfast.kernel.graph.dag import INPUT, Judged, Predicate
+from holdfast.kernel.graph.inputs import pick
+from holdfast.systems.flow.declare.inputs import Bound, bind
+from holdfast.systems.flow.declare.node import FlowNode, Judge
+from holdfast.tasks.context import Context
+from holdfast.tasks.signature import Signature
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A predicate, and where its parameters come from; that of a branch is given the result."""
+
+    function: Callable[..., Any]
+    signature: Signature
+    bound: Bound | None
+
+
+class Predicates:
+    """The predicates of one flow, by name. `free` says what they take of the flow's input."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Kept] = {}
+        self.free: dict[str, list[inspect.Parameter]] = {}
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._kept)
+
+    def of_branch(self, judge: Judge, name: str) -> Judged:
+        """A case's judge as the graph holds it; a function is kept here, and takes the node's result."""
+        return self._keep(judge, name, None)
+
+    def of_when(self, judge: Judge, name: str, after: tuple[str, ...]) -> Judged:
+        """A node's `when`; a function takes what the node's own function would: parents' results, or the input."""
+        return self._keep(judge, name, after)
+
+    def _keep(self, judge: Judge, name: str, after: tuple[str, ...] | None) -> Judged:
+        if not callable(judge):
+            condition = parse(to_document(judge) if isinstance(judge, Test | And | Or | Not) else judge, name)
+            self.free[name] = [] if after is None else [_optional(path[1]) for path in _of_input(condition)]
+            return condition
+        if isinstance(judge, FlowNode) or inspect.iscoroutinefunction(judge):
+            what = "a node" if isinstance(judge, FlowNode) else "async"
+            raise HoldfastError(f"{name} is {what}", field=name, remedy="pass a plain function, or a condition")
+        try:
+            signature = Signature(judge, name, Context)
+        except ValueError:
+            problem = f"{name} does not say what it takes"
+            raise HoldfastError(problem, field=name, remedy="wrap it in a function") from None
+        bound = None if after is None else bind(judge, name, after)
+        if bound is not None:
+            self.free[name] = bound.free
+        else:
+            try:
+                inspect.signature(judge).bind(None)
+            except TypeError:
+                raise HoldfastError(
+                    f"{name} takes {inspect.signature(judge)}", field=name, remedy="it is called with the node's result"
+                ) from None
+        self._kept[name] = Kept(judge, signature, bound)
+        return Predicate(name)
+
+    def holds(self, judged: Judged, document: Any) -> bool:
+        """Judge a node's result (a branch), or its `scope` (a `when`). What a predicate raises is raised."""
+        if not isinstance(judged, Predicate):
+            return holds(judged, document)
+        kept = self._kept[judged.name]
+        if kept.bound is None:
+            return bool(kept.function(document))
+        found: dict[str, Any] = dict.fromkeys(kept.bound.needs)
+        for name, source in kept.bound.inputs.items():
+            if (value := pick(source, document)) is not ABSENT:
+                found[name] = value
+        args, kwargs = kept.signature.unpack(found)
+        return bool(kept.function(*args, **kwargs))
+
+
+def _of_input(condition: Condition) -> Iterator[Path]:
+    return (path for path, _ in paths(condition) if len(path) > 1 and path[0] == INPUT)
+
+
+def _optional(name: str) -> inspect.Parameter:
+    """A condition looks at what is there: it demands nothing."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Any)

@@ -1,0 +1,187 @@
+"""A node of a flow, where it runs: its arguments from its parents, whether it runs at all, which ways go on from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from uuid_utils import uuid7
+
+from holdfast.executors.processes import ProcessDiedError
+from holdfast.kernel.errors import HoldfastError
+from holdfast.kernel.graph.conditions import holds, paths
+from holdfast.kernel.graph.dag import INPUT, Each, Judged, Node, Predicate
+from holdfast.kernel.graph.document import read_node
+from holdfast.kernel.graph.inputs import arguments, item_scope, items, scope
+from holdfast.kernel.graph.readiness import BRANCH_NOT_TAKEN, not_taken
+from holdfast.kernel.job import Job, Spec
+from holdfast.kernel.move import Follow
+from holdfast.kernel.outcome import Done, Outcome, Partial, Skip
+from holdfast.kernel.payload.encoding import encode
+from holdfast.kernel.state import SUCCESSFUL, Canonical
+from holdfast.store.graph.flows import Parent
+from holdfast.worker.running import Running
+
+if TYPE_CHECKING:
+    from holdfast.runtime.engine import Engine
+    from holdfast.store.sql_store import SqlStore
+
+Ended = Outcome | ProcessDiedError
+
+
+class Judging(Protocol):
+    """A flow that was declared in Python: it keeps the predicates that its graph names."""
+
+    def judge(self, judged: Judged, document: Any) -> bool: ...
+
+
+class NodeJob(NamedTuple):
+    """What a job says of the node that it is."""
+
+    flow: str
+    node: Node
+
+
+@lru_cache(maxsize=4096)
+def node_of(options: str | None) -> NodeJob | None:
+    """The node of a job that has something to work out before or after its handler; None for all others."""
+    if options is None or '"node"' not in options:
+        return None
+    said = json.loads(options).get("node")
+    return None if said is None or "document" not in said else NodeJob(said["flow"], read_node(said["document"]))
+
+
+def node_options(options: str | None, node: Node, flow: str, urgency: int, document: Mapping[str, Any] | None) -> str:
+    """A job's options, with the node that it is; `document` where there is something to work out when it runs."""
+    said: dict[str, Any] = json.loads(options) if options else {}
+    said["urgency"] = urgency
+    said["node"] = {"flow": flow}
+    if node.options.sla_soft_seconds or node.options.sla_hard_seconds:
+        said["node"]["sla"] = [node.options.sla_soft_seconds, node.options.sla_hard_seconds]
+    if document is not None:
+        said["node"]["document"] = document
+    return json.dumps(said, separators=(",", ":"))
+
+
+def needs_run(node: Node) -> bool:
+    """Whether its arguments, its turn or its ways on are known only once its parents have ended."""
+    starts = [path[0] for source in node.inputs.values() for path in _paths(source)]
+    return bool(node.branch or node.map or node.when) or any(start != INPUT for start in starts)
+
+
+class Nodes:
+    """Runs nodes for one worker."""
+
+    def __init__(self, engine: Engine, store: SqlStore) -> None:
+        self._engine = engine
+        self._store = store
+
+    async def run(
+        self, held: Running, its: NodeJob, run: Callable[[Running], Awaitable[Ended]]
+    ) -> tuple[Ended, Follow | None]:
+        """What a node ended with, and what it says of those that wait for it. Raises what a predicate raises."""
+        node = its.node
+        parents = await self._store.graphs.parents(held.job.id)
+        results = results_of(parents)
+        document = scope(await self._input(held.job, node), results)
+        if node.when is not None and not self._judge(its, node.when, document):
+            return Skip(BRANCH_NOT_TAKEN), None
+        if node.map is not None:
+            return self._spread(held.job, node, document, results)
+        held.job = held.job._replace(payload=encode(arguments(node, document), what="args"))
+        outcome = await run(held)
+        if node.branch is None or not isinstance(outcome, Done | Partial):
+            return outcome, None
+        result = None if outcome.result is None else json.loads(outcome.result)
+        cut = not_taken(node.branch, result, lambda judged, about: self._judge(its, judged, about))
+        return outcome, Follow(tuple(sorted(cut)))
+
+    def _spread(
+        self, job: Job, node: Node, document: dict[str, Any], results: Mapping[str, Any]
+    ) -> tuple[Ended, Follow]:
+        """One job for each item takes the node's place."""
+        found = items(node, results)
+        specs = [
+            _item(job, node, encode(arguments(node, item_scope(document, item, index)), what="args"))
+            for index, item in enumerate(found)
+        ]
+        return Done(None if specs else "[]"), Follow((), tuple(specs))
+
+    def _judge(self, its: NodeJob, judged: Judged, document: Any) -> bool:
+        if not isinstance(judged, Predicate):
+            return holds(judged, document)
+        flow = self._engine.flows.get(its.flow)
+        if flow is None:
+            raise HoldfastError(
+                f"flow {its.flow!r} is not declared here, and {judged.name} is Python",
+                remedy="run a worker that declares the flow",
+            )
+        return flow.judge(judged, document)
+
+    async def _input(self, job: Job, node: Node) -> Mapping[str, Any]:
+        """The flow's own input, where the node looks at it."""
+        starts = {path[0] for source in node.inputs.values() for path in _paths(source)}
+        if isinstance(node.when, Predicate):
+            starts.add(INPUT)
+        elif node.when is not None:
+            starts |= {path[0] for path, _ in paths(node.when) if path}
+        if INPUT not in starts or job.parent_id is None:
+            return {}
+        flow = await self._store.reads.get(job.parent_id)
+        found: dict[str, Any] = json.loads(flow.payload) if flow and flow.payload else {}
+        return found
+
+
+def results_of(parents: Sequence[Parent]) -> dict[str, Any]:
+    """By name, what came out of those parents whose way was taken; of one that ran over a list, the list.
+
+    An item that gave nothing, because it was skipped, is None in that list: each of the others keeps its place.
+    """
+    found: dict[str, Any] = {}
+    spread: dict[str, list[Any]] = {parent.name: [] for parent in parents if parent.item is not None}
+    for parent in parents:
+        taken = parent.state in SUCCESSFUL and parent.state != Canonical.SKIPPED and not parent.cut
+        result = json.loads(parent.outcome).get("result") if taken and parent.outcome else None
+        if parent.item is not None:
+            spread[parent.name].append(result)
+        elif taken:
+            found[parent.name] = result
+    return found | spread
+
+
+def _item(job: Job, node: Node, payload: str) -> Spec:
+    """The job of one item: like the node's own, with arguments of its own and nothing left to work out."""
+    said: dict[str, Any] = json.loads(job.options or "{}")
+    said["node"] = {name: value for name, value in said["node"].items() if name != "document"}
+    return Spec(
+        id=str(uuid7()),
+        lifecycle=job.lifecycle,
+        task=job.task,
+        payload=payload,
+        queue=job.queue,
+        priority=job.priority,
+        max_tries=job.max_tries,
+        lease_ms=job.lease_ms,
+        expire_after_ms=_time_left(job),
+        keep_until_ms=job.keep_until_ms,
+        correlation_id=job.correlation_id,
+        trace_id=job.trace_id,
+        parent_id=job.parent_id,
+        tags=job.tags,
+        options=json.dumps(said, separators=(",", ":")),
+        actor="engine",
+        cause=job.id,
+    )
+
+
+def _time_left(job: Job) -> int | None:
+    """How long the jobs that take a node's place may take: what it had left itself when it began."""
+    if job.expires_at_ms is None:
+        return None
+    return max(1, job.expires_at_ms - (job.started_at_ms or job.changed_at_ms))
+
+
+def _paths(source: Any) -> tuple[Any, ...]:
+    return source.paths if isinstance(source, Each) else (source,)

@@ -1,0 +1,1 @@
+"""Pipelines: stages in order, as one job."""

@@ -1,0 +1,234 @@
+"""One reader of the log per process, however many follow it.
+
+The reader starts with the first follower and fills a ring. A follower holds nothing but its position: behind the
+ring it reads from the store until it meets it; one that takes its events too slowly is sent away, to resume.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.sse import format_sse_event
+
+from holdfast.api.problems.kinds import Problem
+from holdfast.kernel.event import Event
+from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.observe.logs import get_logger
+from holdfast.runtime.engine import Engine
+from holdfast.store.port import Feed
+from holdfast.views.following import Origin, Origins, Wanted, end_of_log
+from holdfast.views.job import event_view
+from holdfast.views.ring import Ring, Told
+
+BATCH = 1_000
+CHUNK = 64
+"""Events that go out together: what one client has in flight is bounded by it."""
+SLOW_S = 1.0
+"""Who had met the ring, takes longer than this over a chunk and falls out of the ring is too slow. Who was there
+when more was written at once than the ring holds is not, and reads that from the store."""
+PING_EVERY_S = 15.0
+LOOK_EVERY_S = 0.1
+"""Who moves a job in another process tells nobody: this is how late its event may be noticed on PostgreSQL."""
+GATHER_S = 0.01
+AGAIN_S = 1.0
+LINGER_S = 30.0
+"""A reader without followers goes on for this long: who was cut off comes back, and finds the ring."""
+
+log = get_logger("holdfast.streams")
+
+
+class Hub:
+    """Only inside the engine's own loop."""
+
+    def __init__(self, engine: Engine, *, max_streams: int = 256, ring_events: int | None = None) -> None:
+        self.max_streams = max_streams
+        self.followers = 0
+        self.closing = False
+        self.news = asyncio.Event()
+        self._engine = engine
+        self._ring_events = ring_events
+        self._ring: Ring | None = None
+        self._feed: Feed | None = None
+        self._origins: Origins | None = None
+        self._tables: Mapping[str, Lifecycle] = {}
+        self._reading = asyncio.Lock()
+        self._asked_s = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    def check_room(self) -> None:
+        if self.closing:
+            raise Problem("too_busy", "the server is going down", headers={"Retry-After": "2"})
+        if self.followers >= self.max_streams:
+            said = f"{self.max_streams} streams are open, and no more may be"
+            raise Problem("too_busy", said, headers={"Retry-After": "5"})
+
+    @contextmanager
+    def follower(self) -> Iterator[None]:
+        self.followers += 1
+        try:
+            yield
+        finally:
+            self.followers -= 1
+            self._asked_s = time.monotonic()
+
+    async def now(self) -> int:
+        """The position up to which everything has been seen: where a follower of what is to come begins."""
+        self._asked_s = time.monotonic()
+        while await self._read_on():
+            pass
+        return self._here.position
+
+    async def follow(self, after: int, wanted: Wanted) -> AsyncGenerator[bytes]:
+        """What is wanted of the log behind a position, as it is sent, until the hub closes or the follower is cut."""
+        with self.follower():
+            # With an id from the first byte on: who is cut before the first event resumes too.
+            yield format_sse_event(retry=1_000, comment="holdfast", id=str(after))
+            if self._task is None:
+                await self.now()
+            position, slowest_s, met = after, 0.0, False
+            while not self.closing:
+                news = self.news
+                told = self._here.after(position, CHUNK)
+                if told is None:
+                    if slowest_s > SLOW_S:
+                        yield format_sse_event(comment="too slow: the log ran ahead; resume behind the last id")
+                        return
+                    position, told = await self._from_store(position, wanted)
+                elif told:
+                    met, position = True, told[-1].event.pos
+                    told = [each for each in told if wanted.wants(each.event, each.origin)]
+                else:
+                    met, slowest_s = True, 0.0
+                    if not await self._heard(news, PING_EVERY_S):
+                        # The position goes along: who wants little resumes here, not at the last event that it got.
+                        yield format_sse_event(comment="ping", id=str(position))
+                for start in range(0, len(told), CHUNK):
+                    began_s = time.monotonic()
+                    yield b"".join(each.text for each in told[start : start + CHUNK])
+                    slowest_s = max(slowest_s, time.monotonic() - began_s) if met else 0.0
+            yield format_sse_event(comment="the server is going down: resume behind the last id")
+
+    async def until_moved(self, job_id: str, position: int, timeout_s: float) -> tuple[bool, int]:
+        """Wait for an event of a job behind a position: whether there may be one, and where to go on from."""
+        end_s = time.monotonic() + timeout_s
+        while not self.closing:
+            news = self.news
+            while told := self._here.after(position, BATCH):
+                position = told[-1].event.pos
+                if any(each.event.job_id == job_id for each in told):
+                    return True, position
+            if told is None:
+                return True, self._here.position
+            if not await self._heard(news, end_s - time.monotonic()):
+                return False, position
+        return True, position
+
+    @staticmethod
+    async def _heard(news: asyncio.Event, timeout_s: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, timeout_s)):
+                await news.wait()
+        return news.is_set()
+
+    @property
+    def _here(self) -> Ring:
+        assert self._ring is not None, "asked before `now`"  # noqa: S101 - an order of calls, not an input
+        return self._ring
+
+    async def _from_store(self, position: int, wanted: Wanted) -> tuple[int, list[Told]]:
+        """What the ring no longer has, and how far that goes. All of it was followed before: no gap is under way."""
+        store = await self._engine.opened()
+        events = [event for event in await store.reads.log(position, BATCH) if event.pos <= self._here.position]
+        if not events:
+            return self._here.floor, []  # retention has taken the rest
+        found = [(event, origin) for event, origin in await self._of(events) if wanted.wants(event, origin)]
+        return events[-1].pos, self._told(found)
+
+    async def _read_on(self) -> bool:
+        """Take the next events into the ring; whether there may be more at once."""
+        async with self._reading:
+            store = await self._engine.opened()
+            if self._feed is None or self._ring is None:
+                start = await end_of_log(store)
+                options = {} if self._ring_events is None else {"events": self._ring_events}
+                self._feed, self._ring = store.feed(start), Ring(start, **options)
+            if self._task is None and not self.closing:
+                self._task = asyncio.create_task(self._run(), name="holdfast-streams")
+            events = await self._feed.next(BATCH)
+            if events:
+                self._ring.add(self._told(await self._of(events)))
+                self.news.set()
+                self.news = asyncio.Event()
+            return len(events) == BATCH
+
+    async def _of(self, events: Sequence[Event]) -> list[tuple[Event, Origin | None]]:
+        store = await self._engine.opened()
+        self._origins = self._origins or Origins(store)
+        found = await self._origins.of(events)
+        if any(origin is not None and origin.lifecycle not in self._tables for _, origin in found):
+            self._tables = await store.reads.lifecycles()
+        return found
+
+    def _told(self, found: Sequence[tuple[Event, Origin | None]]) -> list[Told]:
+        return [Told(event, origin, self._text(event, origin)) for event, origin in found]
+
+    def _text(self, event: Event, origin: Origin | None) -> bytes:
+        table = None if origin is None else self._tables.get(origin.lifecycle)
+        about = {} if origin is None else {"task": origin.task, "queue": origin.queue, "lifecycle": origin.lifecycle}
+        said = json.dumps(event_view(event, table) | about, separators=(",", ":"))
+        return format_sse_event(data_str=said, id=str(event.pos))
+
+    async def _run(self) -> None:
+        store = await self._engine.opened()
+        listening = asyncio.create_task(store.bell.listen(self._engine.waker.wake), name="holdfast-streams-listen")
+        try:
+            while self.followers or time.monotonic() - self._asked_s < LINGER_S:
+                await self._look()
+        finally:
+            # At once with the last look at who follows: who comes from now on starts another.
+            self._feed = self._task = None
+            listening.cancel()
+            with suppress(Exception, asyncio.CancelledError):
+                await listening
+
+    async def _look(self) -> None:
+        ticket = self._engine.waker.ticket()
+        try:
+            while await self._read_on():
+                pass
+        except Exception as error:  # the database is away: followers wait, and go on where they are
+            log.warning("stream_read_failed", error=str(error))
+            await asyncio.sleep(AGAIN_S)
+            return
+        # A moment for what is about to come: one look for many events.
+        await asyncio.sleep(GATHER_S)
+        await self._engine.waker.wait(ticket, LOOK_EVERY_S)
+
+    async def close(self) -> None:
+        """End every stream. Call it before the server waits for its connections."""
+        self.closing = True
+        self.news.set()
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+
+def hub_of(request: Request) -> Hub:
+    """The application's hub, made for the first who asks."""
+    state = request.app.state
+    hub: Hub | None = getattr(state, "hub", None)
+    if hub is None:
+        settings = getattr(state, "settings", None)
+        hub = state.hub = Hub(state.engine, max_streams=settings.max_streams if settings else 256)
+    return hub
+
+
+HubDep = Annotated[Hub, Depends(hub_of)]
+"""The hub of the application that serves the request."""

@@ -1,0 +1,70 @@
+"""Gathers what `explain` goes by: a handful of small reads, each only where it can matter."""
+
+from __future__ import annotations
+
+from holdfast.commands.jobs import get_job, table_of
+from holdfast.kernel.graph.flow_lifecycle import FLOW
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
+from holdfast.kernel.job import Job
+from holdfast.kernel.state import LEASED, Canonical
+from holdfast.store.admin.dead_letters import DeadLetters
+from holdfast.store.admin.operating import Operating
+from holdfast.store.sql_store import SqlStore
+from holdfast.systems.flow.situation import flow_seen, node_seen
+from holdfast.views.explain import LATELY_MS, Explanation, Situation, explain
+from holdfast.views.job import progress_view
+from holdfast.views.queues import living
+
+BEATS = ("job_lease_renewed", "job_heartbeat")
+WAITS_FOR = {"sandbox": "its upload to be finalized"}
+
+
+async def explain_job(store: SqlStore, job_id: str, app: str | None = None) -> Explanation:
+    """Why a job is where it is, and the command that helps."""
+    return explain(await situation_of(store, await get_job(store, job_id), app))
+
+
+async def situation_of(store: SqlStore, job: Job, app: str | None = None) -> Situation:
+    now_ms = await store.now_ms()
+    operating = Operating(store)
+    table = await table_of(store, job)
+    events = await store.reads.events(job.id)
+    pause = claimed_at_ms = beat_at_ms = done = total = letter = None
+    gate = None
+    workers = ahead = 0
+    if job.state in table.claimable:
+        pause = (await operating.pauses()).get(job.queue)
+        if job.due_at_ms <= now_ms:
+            claimed_at_ms = await operating.claimed_at_ms(job.queue, now_ms - LATELY_MS)
+            ahead = await operating.ahead(job)
+            gate = await operating.gate(job)
+    if job.state in table.claimable or job.state in LEASED:
+        crew = living(await operating.workers(), now_ms)
+        workers = sum(job.queue in worker.queues for worker in crew)
+    if job.state in LEASED:
+        signals = await store.reads.signals(job.id)
+        beats = [signal.at_ms for signal in signals if signal.attempt == job.attempt and signal.type in BEATS]
+        beat_at_ms = max(beats, default=None)
+        if progress := progress_view(job, signals):
+            done, total = progress["done"], progress["total"]
+    if job.state == Canonical.DEAD_LETTERED:
+        letter = next(iter(await DeadLetters(store).of([job.id])), None)
+    return Situation(
+        job=job,
+        table=table,
+        now_ms=now_ms,
+        last=events[-1] if events else None,
+        pause=pause,
+        workers=workers,
+        claimed_at_ms=claimed_at_ms,
+        ahead=ahead,
+        beat_at_ms=beat_at_ms,
+        done=done,
+        total=total,
+        letter=letter,
+        waits_for=WAITS_FOR.get(job.lifecycle),
+        gate=gate,
+        app=app or "module:app",
+        node=await node_seen(store, job, events[-1] if events else None) if job.lifecycle == WORKFLOW.name else None,
+        flow=await flow_seen(store, job) if job.lifecycle == FLOW.name else None,
+    )

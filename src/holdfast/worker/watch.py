@@ -1,0 +1,96 @@
+"""Looks after jobs that run for longer than a moment: progress goes out, requests to stop come in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from holdfast.kernel.state import LEASED, Canonical
+from holdfast.observe.logs import get_logger
+from holdfast.store.port import Signal
+from holdfast.store.script import Query, Script
+from holdfast.store.sql_store import SqlStore
+from holdfast.tasks.job_log import LOG
+from holdfast.views.job import PROGRESS
+from holdfast.worker.running import Running
+from holdfast.worker.writer import passing
+
+WATCH_S = 0.4
+YOUNGEST_S = 0.2
+SAY_EVERY_S = 1.0
+MOST_WORDS = 10_000
+"""More than this is not kept for a database that is away."""
+
+log = get_logger("holdfast.watch")
+
+
+class Watch:
+    """One look at all of them, every WATCH_S: a request to stop is heard within a second."""
+
+    def __init__(
+        self, store: SqlStore, owner: str, running: Mapping[str, Running], lose: Callable[[str, int, str], None]
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._running = running
+        self._lose = lose
+        self._last_words: list[Signal] = []
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_S)
+            try:
+                await self.look()
+            except Exception as error:  # the database is away: nothing to hear, the leases are watched elsewhere
+                log.warning("watch_failed", error=str(error))
+
+    async def look(self) -> None:
+        now_s = time.monotonic()
+        await self.say_progress(now_s)
+        ids = [job_id for job_id, held in self._running.items() if now_s - held.since_s >= YOUNGEST_S]
+        if not ids:
+            return
+        found = await self._store.driver.read(_heed(self._store.dialect.array(ids)))
+        for job_id, state, attempt, cancel_requested in found:
+            held = self._running.get(job_id)
+            if held is None or held.job.attempt > attempt:
+                continue  # read before it was claimed again
+            if attempt != held.job.attempt or state not in LEASED:
+                self._lose(job_id, held.job.attempt, "cancelled" if state == Canonical.CANCELLED else "lease_lost")
+            elif cancel_requested is not None:
+                held.ask_to_stop(cancel_requested)
+
+    def ended(self, held: Running) -> None:
+        """A handler that was stopped: what it said last goes out with the next look."""
+        self._last_words += self.words(held)
+
+    def words(self, held: Running) -> list[Signal]:
+        """What a job has said since it was last asked: its progress, and the lines of its log."""
+        if (ctx := held.ctx) is None:
+            return []
+        said = [(LOG, line) for line in ctx.lines.take()]
+        if ctx.progress_state.changed:
+            ctx.progress_state.changed = False
+            said.append((PROGRESS, ctx.progress_state.to_json()))
+        return [Signal(held.job.id, held.job.attempt, kind, self._owner, payload) for kind, payload in said]
+
+    async def say_progress(self, now_s: float) -> None:
+        """What was said, at most once a second for each job."""
+        said, self._last_words = self._last_words, []
+        for held in self._running.values():
+            if held.ctx is not None and now_s - held.said_s >= SAY_EVERY_S and (words := self.words(held)):
+                held.said_s = now_s
+                said += words
+        try:
+            await self._store.signal(said)
+        except Exception as error:
+            if passing(error) and len(said) < MOST_WORDS:
+                self._last_words = said + self._last_words
+            raise
+
+
+def _heed(ids: Any) -> Script[list[Any]]:
+    rows = yield Query("heed", {"ids": ids})
+    return rows
