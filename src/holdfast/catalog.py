@@ -1,26 +1,91 @@
-"""Systems by name: what can be declared on top of jobs, and the lifecycles that it brings."""
+"""Systems by name: what is declared on top of jobs, and everything that it brings, told at one place.
+
+A system of this package is a line of `BUILT_IN_SYSTEMS`; one of another package is an entry point of the group
+`holdfast.systems`. Either names a `System`. What a system brings is said as "module:name" and imported when needed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.kernel.durable import DURABLE
-from holdfast.kernel.graph.flow_lifecycle import FLOW
-from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.lifecycle import Lifecycle
 
+GROUP = "holdfast.systems"
+BUILT_IN_SYSTEMS = (
+    "holdfast.systems.crawl:SYSTEM",
+    "holdfast.systems.pipeline:SYSTEM",
+    "holdfast.systems.flow:SYSTEM",
+    "holdfast.systems.sandbox:SYSTEM",
+)
+NONE: Mapping[str, Any] = MappingProxyType({})
 
-def _table(module: str, name: str) -> Lifecycle:
-    table: Lifecycle = getattr(import_module(f"holdfast.systems.{module}.lifecycle"), name)
-    return table
+
+class Noun(NamedTuple):
+    """A command of the command line: where it is, and its line of help."""
+
+    path: str
+    help: str
 
 
-CRAWL = _table("crawl", "CRAWL")
-PIPELINE = _table("pipeline", "PIPELINE")
-SANDBOX = _table("sandbox", "SANDBOX")
+class System(NamedTuple):
+    """What a system brings. Only the name has to be there."""
 
-BUILT_IN: dict[str, Lifecycle] = {table.name: table for table in (CRAWL, DURABLE, PIPELINE, WORKFLOW, SANDBOX)}
-"""What jobs that a worker runs can follow."""
+    name: str
+    lifecycles: tuple[str, ...] = ()
+    """Tables that its jobs follow."""
+    executors: Mapping[str, str] = NONE
+    """By the name that a task's work asks for: who runs it."""
+    around: str | None = None
+    """What is worked out before and after a run of its jobs."""
+    views: str | None = None
+    """How its jobs are shown and explained, where that differs from all jobs'."""
+    routes: str | None = None
+    """Its routes of the HTTP API, each with its scope."""
+    cli: Mapping[str, Noun] = NONE
+    """Its commands of the command line."""
+    chores: tuple[str, ...] = ()
+    """What is done for it again and again."""
+    checks: str | None = None
+    """What `holdfast doctor` looks at for it."""
 
-KNOWN: dict[str, Lifecycle] = BUILT_IN | {FLOW.name: FLOW}
-"""What every store knows: these, and what a flow as a whole follows."""
+
+def load(path: str) -> Any:
+    """What stands at "module:name"."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
+@cache
+def systems() -> tuple[System, ...]:
+    """All that there are: ours first, then those of other packages by name."""
+    from importlib.metadata import entry_points
+
+    others = sorted(entry_points(group=GROUP), key=lambda point: point.name)
+    return (*(load(path) for path in BUILT_IN_SYSTEMS), *(point.load() for point in others))
+
+
+@cache
+def _tables() -> dict[str, Lifecycle]:
+    brought: list[Lifecycle] = [load(path) for system in systems() for path in system.lifecycles]
+    return {table.name: table for table in (DURABLE, *brought)}
+
+
+if TYPE_CHECKING:
+    KNOWN: dict[str, Lifecycle]
+    """What every store knows: the default, and what each system brings."""
+    BUILT_IN: dict[str, Lifecycle]
+    """What jobs that a worker runs can follow: what a flow as a whole follows is not among them."""
+
+
+def __getattr__(name: str) -> Any:
+    """Late: a system that is imported first needs this module before there are any tables."""
+    if name == "KNOWN":
+        return _tables()
+    if name == "BUILT_IN":
+        return {label: table for label, table in _tables().items() if table.claimable}
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

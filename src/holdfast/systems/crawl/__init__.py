@@ -1,1 +1,9 @@
 """Crawls and ingestions."""
+
+from __future__ import annotations
+
+from holdfast.catalog import System
+
+SYSTEM = System(name="crawl", lifecycles=("holdfast.systems.crawl.lifecycle:CRAWL",))
+
+__all__ = ["SYSTEM"]

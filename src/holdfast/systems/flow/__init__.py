@@ -1,1 +1,12 @@
 """Flows: DAGs of tasks."""
+
+from __future__ import annotations
+
+from holdfast.catalog import System
+
+SYSTEM = System(
+    name="flow",
+    lifecycles=("holdfast.kernel.graph.workflow_lifecycle:WORKFLOW", "holdfast.kernel.graph.flow_lifecycle:FLOW"),
+)
+
+__all__ = ["SYSTEM"]
