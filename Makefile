@@ -84,7 +84,7 @@ bench: setup
 # The tests that carry load, with the figures of a long run: hours.
 soak: setup
 	HOLDFAST_SOAK=1 HOLDFAST_FUZZ=200000 $(BIN)/python -m pytest -n $(WORKERS) -m slow \
-		tests/store_load tests/runtime/test_chaos.py tests/flows tests/api/test_fuzz.py
+		tests/load tests/systems tests/api/test_fuzz.py
 
 docs: setup
 	$(BIN)/python -m holdfast.cli.proof.lifecycle_page

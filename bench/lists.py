@@ -16,7 +16,7 @@ from bench.site import Ground, grounds
 from holdfast import Engine
 from holdfast.api.running import Service
 from holdfast.api.settings import ApiSettings
-from tests.api.million import COMBINATIONS, LARGE, OTHER_LISTS, SEARCHES, load
+from tests.api.jobs.million import COMBINATIONS, LARGE, OTHER_LISTS, SEARCHES, load
 
 PATHS = [f"/api/jobs?{urlencode(where)}" for where in (*COMBINATIONS, *LARGE, *SEARCHES)] + OTHER_LISTS
 

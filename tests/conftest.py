@@ -5,10 +5,14 @@ import itertools
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast import Engine
+from holdfast.testing import MovableClock
+from tests import app as tasks
 from tests.services import postgres as postgres_service
 from tests.services import valkey as valkey_service
 from tests.services.process import ServiceMissing
@@ -16,15 +20,15 @@ from tests.services.process import ServiceMissing
 if TYPE_CHECKING:
     import psycopg
 
-pytest_plugins = ["tests.conformance"]
+pytest_plugins = ["tests.conformance", "tests.audit.made"]
 
 # A run in the background of a shell ignores Ctrl-C, and every process that a test starts would, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SLOW_FOLDERS = ("services", "bench", "store_load", "house/test_conformance_page")
+SLOW_FOLDERS = ("services", "bench", "load", "house/test_conformance_page")
 """Real servers, load, and the whole suite collected once more: too dear for the fast part."""
 
-SQLITE_WHEN_FAST = ("runtime", "flows", "cli", "proof", "testing", "api")
+BOTH_WHEN_FAST = ("store", "observe")
 """Both stores behave alike, which tests/store proves in the fast part too; above them it runs on one."""
 
 UNSYNCED = {"fsync": "off", "full_page_writes": "off"}
@@ -37,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         place = item.nodeid.removeprefix("tests/")
         cases = item.nodeid.partition("[")[2]
-        if place.startswith(SLOW_FOLDERS) or (place.startswith(SQLITE_WHEN_FAST) and "postgres" in cases):
+        if place.startswith(SLOW_FOLDERS) or ("postgres" in cases and not place.startswith(BOTH_WHEN_FAST)):
             item.add_marker(pytest.mark.slow)
 
 
@@ -101,3 +105,25 @@ def valkey_url(valkey: valkey_service.Server) -> str:
     with redis.Redis.from_url(valkey.url) as client:
         client.flushall()
     return valkey.url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database of each kind, by its address."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'holdfast.db'}"
+    dsn: str = request.getfixturevalue("postgres_dsn")
+    return dsn
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock()
+
+
+@pytest.fixture
+def app(database: str) -> Iterator[Engine]:
+    """An engine on it, with the tasks that worker processes know too."""
+    engine = tasks.app_on(database)
+    yield engine
+    engine.close()

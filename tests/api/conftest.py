@@ -11,12 +11,7 @@ from holdfast import Engine
 from holdfast.testing import MovableClock
 from tests.api.calling import Client, client_of
 from tests.api.tasks import declare
-from tests.runtime.engines import STORES, address, engine_on
-
-
-@pytest.fixture
-def clock() -> MovableClock:
-    return MovableClock()
+from tests.engines import STORES, address, engine_on
 
 
 @pytest.fixture(params=STORES)

@@ -18,7 +18,7 @@ from holdfast.cli.app import app as program
 from tests.api.caller import Caller, declare
 from tests.api.ways import JOBS
 from tests.api.ways_of_graphs import GRAPHS
-from tests.runtime.engines import STORES, address, engine_on
+from tests.engines import STORES, address, engine_on
 
 WAYS = {**JOBS, **GRAPHS}
 ELSEWHERE = {

@@ -20,7 +20,7 @@ from holdfast.systems.flow.declare.flow import flows_of
 from tests.api.fuzzing import Fuzz, Names, Side
 from tests.api.shell import OPEN_TO_ALL
 from tests.api.tasks import declare
-from tests.runtime.engines import engine_on
+from tests.engines import engine_on
 
 REQUESTS = int(os.environ.get("HOLDFAST_FUZZ", "5000"))
 SEED = int(os.environ.get("HOLDFAST_FUZZ_SEED", "20260801"))

@@ -13,7 +13,7 @@ import pytest
 from holdfast import Engine
 from holdfast.api.app import create_app
 from holdfast.config import sqlite_path
-from tests.runtime.engines import STORES, address, engine_on
+from tests.engines import STORES, address, engine_on
 
 
 @pytest.fixture(params=STORES)

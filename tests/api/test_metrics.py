@@ -16,10 +16,10 @@ from holdfast.api.running import Service, Work
 from holdfast.api.settings import ApiSettings
 from holdfast.observe.metrics import NAMES
 from holdfast.store.port import Lease
+from tests.engines import STORES, address
 from tests.observe import jobs
 from tests.observe.exposition import open_problems, problems, values
-from tests.runtime.engines import STORES, address
-from tests.runtime.working import until
+from tests.working import until
 
 OPEN = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 

@@ -21,9 +21,9 @@ from holdfast.store.read.feed import FeedReader
 from holdfast.views import follower as hub_module
 from holdfast.views.follower import Hub
 from tests.api.streaming import Message, Served, app_with_streams, reading, serving
-from tests.runtime.working import until
-from tests.store_load.sites import specs
-from tests.store_load.test_feed import connect, submit_on
+from tests.load.sites import specs
+from tests.load.test_feed import connect, submit_on
+from tests.working import until
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.audit.verdict import verify
 from tests.api.caller import HELD, Caller, Ways
-from tests.runtime.working import until
+from tests.working import until
 
 JOBS = Ways()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.api.caller import HELD, Caller, Ways
-from tests.runtime.working import until
+from tests.working import until
 
 GRAPHS = Ways()
 

@@ -22,7 +22,7 @@ from holdfast.observe import logs, redact
 from holdfast.observe.current import Current, current
 from holdfast.observe.lines import JsonLines, TextLines
 from tests.observe import jobs
-from tests.runtime.working import until
+from tests.working import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).with_name("holdfast")

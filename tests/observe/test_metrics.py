@@ -18,9 +18,9 @@ from holdfast.store.sql_store import SqlStore
 from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.testing import MovableClock
 from holdfast.views.metrics_feed import MetricsFeed
+from tests.engines import STORES, address, engine_on
 from tests.observe.exposition import open_problems, problems, values
-from tests.runtime.engines import STORES, address, engine_on
-from tests.runtime.working import until, working
+from tests.working import until, working
 
 
 class Told(Collector):

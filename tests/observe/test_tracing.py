@@ -28,7 +28,7 @@ from holdfast.observe.current import Current, current
 from holdfast.observe.traceparent import Place, into_options, of_options, parse
 from holdfast.testing import MovableClock, drain
 from tests.observe import jobs
-from tests.runtime.working import working
+from tests.working import working
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -271,7 +271,7 @@ WITHOUT = """
 import json, sys
 from holdfast.observe import tracing
 from tests.observe.jobs import app_on
-from tests.runtime.working import working
+from tests.working import working
 
 def run(task, **options):
     return app.submit(task, {"url": ""}, **options).result(30)
@@ -288,7 +288,7 @@ OVER_HTTP = """
 import json, sys
 from tests.observe.jobs import app_on
 from tests.observe.test_tracing import SENT, jobs_result, post
-from tests.runtime.working import working
+from tests.working import working
 
 app = app_on(sys.argv[1])
 body = {"task": "call", "args": {"url": ""}}

@@ -26,7 +26,7 @@ from holdfast import (
 from holdfast.catalog import BUILT_IN
 from holdfast.kernel.errors import DuplicateKeyError, NotAllowedError, NotFoundError
 from holdfast.testing import MovableClock, drain
-from tests.runtime.engines import STORES, address, engine_on
+from tests.engines import STORES, address, engine_on
 
 
 @pytest.fixture

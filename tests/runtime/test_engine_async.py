@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import Engine, PermanentError
 from holdfast.testing import drain
-from tests.runtime.engines import STORES, address, engine_on
+from tests.engines import STORES, address, engine_on
 
 
 @pytest.fixture(params=STORES)

@@ -16,7 +16,7 @@ from holdfast import Engine, HoldfastError
 from holdfast.audit.auditor import audit
 from holdfast.runtime.task import Task
 from holdfast.testing import drain
-from tests.runtime.engines import engine_on
+from tests.engines import engine_on
 
 
 @pytest.fixture

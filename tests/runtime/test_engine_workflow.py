@@ -18,7 +18,7 @@ from holdfast.kernel.errors import NotAllowedError, NotFoundError
 from holdfast.kernel.job import text_digest
 from holdfast.kernel.retry import workflow
 from holdfast.testing import MovableClock, drain
-from tests.runtime.engines import STORES, address, engine_on
+from tests.engines import STORES, address, engine_on
 
 
 @pytest.fixture

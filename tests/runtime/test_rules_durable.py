@@ -18,8 +18,8 @@ from holdfast.kernel.settle import dead_letter
 from holdfast.runtime.handle import JobHandle
 from holdfast.store.sql_store import SqlStore
 from holdfast.testing import MovableClock, drain
-from tests.runtime.engines import engine_on
-from tests.runtime.working import events_of, until, working
+from tests.engines import engine_on
+from tests.working import events_of, until, working
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 

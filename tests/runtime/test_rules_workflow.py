@@ -19,9 +19,9 @@ from holdfast.kernel.retry import workflow
 from holdfast.testing import MovableClock, drain
 from holdfast.views.job import iso, job_view
 from holdfast.worker.renewer_process import Heart
-from tests.runtime.app import note, noted, spin
-from tests.runtime.engines import engine_on
-from tests.runtime.working import events_of, job_of, until, working
+from tests.app import note, noted, spin
+from tests.engines import engine_on
+from tests.working import events_of, job_of, until, working
 
 
 def view(app: Engine, job_id: str) -> dict[str, Any]:

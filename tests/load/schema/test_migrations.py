@@ -1,0 +1,168 @@
+"""Migrations: their sum is the schema, a broken one leaves nothing behind, rivals do not collide."""
+
+import asyncio
+import sqlite3
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from holdfast.kernel.errors import StoreError
+from holdfast.store import migrate as migrating
+from holdfast.store.statements import migrations
+from tests.load.conftest import migrated, postgres_site, sqlite_site
+from tests.load.crew import Crew
+from tests.load.schema.catalogs import postgres_catalog, sqlite_catalog
+from tests.load.sites import Site, specs
+from tests.services.postgres import Server
+
+NEXT = "9999_of_the_test"
+TABLE = "CREATE TABLE holdfast_added (id integer PRIMARY KEY);\n"
+GOOD = f"-- A table.\n{TABLE}CREATE INDEX added_id ON holdfast_added (id);\n"
+BAD = GOOD + TABLE
+
+
+OUTDATED = "a migration changes what schema.sql does not: bring schema.sql up to date"
+
+
+def catalog(site: Site) -> dict[str, list[tuple[Any, ...]]]:
+    if site.kind == "sqlite":
+        return sqlite_catalog(site.address)
+    return asyncio.run(postgres_catalog(site.address))
+
+
+def schema_of(dialect: str) -> str:
+    return (resources.files("holdfast.store") / "sql" / dialect / "schema.sql").read_text()
+
+
+async def migrate(site: Site) -> list[str]:
+    store = site.open()
+    try:
+        return await store.migrate()
+    finally:
+        await store.close()
+
+
+def known(dialect: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
+    return [*migrations(dialect), *more]
+
+
+def test_sqlite_schema_is_the_sum_of_its_migrations(tmp_path: Path) -> None:
+    site = migrated(sqlite_site(tmp_path))
+    fresh = tmp_path / "fresh.db"
+    connection = sqlite3.connect(fresh)
+    connection.executescript(schema_of("sqlite"))
+    connection.close()
+    made = sqlite_catalog(str(fresh))
+    assert len(made["master"]) > 20
+    assert catalog(site) == made, OUTDATED
+
+
+def test_postgres_schema_is_the_sum_of_its_migrations(wide_postgres: Server) -> None:
+    site, fresh = migrated(postgres_site(wide_postgres)), postgres_site(wide_postgres)
+
+    async def load() -> None:
+        connection = await asyncpg.connect(fresh.address)
+        await connection.execute(schema_of("postgres"))
+        await connection.close()
+
+    asyncio.run(load())
+    made = catalog(fresh)
+    assert len(made["columns"]) > 90
+    assert catalog(site) == made, OUTDATED
+
+
+def test_the_comparison_sees_a_difference(wide_postgres: Server) -> None:
+    changes = {
+        "ALTER TABLE holdfast_job ADD COLUMN more text": "columns",
+        "ALTER TABLE holdfast_job ALTER COLUMN queue DROP NOT NULL": "columns",
+        "ALTER TABLE holdfast_event ALTER COLUMN schema_version SET DEFAULT 2": "columns",
+        "DROP INDEX holdfast_job_lease": "indexes",
+        "ALTER TABLE holdfast_dead DROP CONSTRAINT holdfast_dead_pkey": "constraints",
+        "ALTER TABLE holdfast_job SET (fillfactor = 50)": "relations",
+        "ALTER SEQUENCE holdfast_event_pos CACHE 20": "sequences",
+        "ALTER FUNCTION holdfast_drop_partition STABLE": "functions",
+    }
+    site = migrated(postgres_site(wide_postgres))
+
+    async def compare() -> None:
+        connection = await asyncpg.connect(site.address)
+        for change, what in changes.items():
+            before = await postgres_catalog(site.address)
+            await connection.execute(change)
+            assert (await postgres_catalog(site.address))[what] != before[what], change
+        await connection.close()
+
+    asyncio.run(compare())
+
+
+def test_migrating_twice_changes_nothing(empty_site: Site) -> None:
+    names = [name for name, _ in migrations(empty_site.kind)]
+    assert asyncio.run(migrate(empty_site)) == names
+    before = catalog(empty_site)
+    assert asyncio.run(migrate(empty_site)) == []
+    assert catalog(empty_site) == before
+
+
+def test_a_migration_that_fails_leaves_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = catalog(site)
+    monkeypatch.setattr(migrating, "migrations", lambda dialect: known(dialect, (NEXT, BAD)))
+    with pytest.raises(Exception, match="already exists"):
+        asyncio.run(migrate(site))
+    assert catalog(site) == before
+    monkeypatch.setattr(migrating, "migrations", lambda dialect: known(dialect, (NEXT, GOOD)))
+    assert asyncio.run(migrate(site)) == [NEXT]
+    assert "holdfast_added" in str(catalog(site))
+
+
+SLOW = {
+    "sqlite": """
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000000)
+        SELECT count(*) FROM n
+    """,
+    "postgres": "SELECT pg_sleep(1.5)",
+}
+
+
+@pytest.mark.slow
+def test_a_migrator_that_is_killed_leaves_nothing(site: Site, hands: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand = hands.start("ddl", site, text=f"{GOOD}{SLOW[site.kind]};\n")
+    hand.wait_for("ready")
+    asyncio.run(asyncio.sleep(0.4))
+    assert not hand.said("migrated")
+    hand.kill()
+    monkeypatch.setattr(migrating, "migrations", lambda dialect: known(dialect, (NEXT, GOOD)))
+    # The same tables again: anything left behind would be in the way. On PostgreSQL the next migrator waits
+    # until the server has noticed that its rival is dead.
+    assert asyncio.run(migrate(site)) == [NEXT]
+    assert "holdfast_added" in str(catalog(site))
+
+
+@pytest.mark.slow
+def test_eight_migrators_at_once(empty_site: Site, hands: Crew) -> None:
+    with hands.held_back():
+        for _ in range(8):
+            hands.start("migrator", empty_site)
+        for hand in hands.hands:
+            hand.wait_for("ready")
+    hands.join()
+    done = sorted(name for _, [names] in hands.said("migrated") for name in names)
+    assert done == [name for name, _ in migrations(empty_site.kind)], "each by exactly one of them"
+
+    async def works() -> None:
+        store = empty_site.open()
+        assert len(await store.submit(specs(3))) == 3
+        await store.close()
+
+    asyncio.run(works())
+
+
+def test_a_database_of_a_newer_version_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrating, "migrations", lambda dialect: known(dialect, (NEXT, GOOD)))
+    assert asyncio.run(migrate(site)) == [NEXT]
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match=NEXT) as refused:
+        asyncio.run(migrate(site))
+    assert refused.value.remedy
