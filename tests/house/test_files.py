@@ -36,7 +36,7 @@ def test_no_file_names_a_package_index() -> None:
 def test_every_sql_file_says_its_purpose() -> None:
     silent = [
         str(path.relative_to(ROOT))
-        for path in sorted((SOURCE / "holdfast" / "store" / "sql").rglob("*.sql"))
+        for path in sorted((SOURCE / "holdfast" / "store").rglob("*.sql"))
         if not re.match(r"-- *\w+ +\w+", path.read_text())
     ]
     assert silent == []

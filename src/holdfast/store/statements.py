@@ -1,13 +1,20 @@
-"""The SQL: one named statement a file, shared by both stores unless a store has its own."""
+"""The SQL: one named statement a file, beside the script that uses it.
+
+`claim.sqlite.sql` and `claim.postgres.sql` are the same statement for two stores; `get.sql` is one for both.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
+from holdfast.store.macros import expand
+
 PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
+MIGRATION = re.compile(r"\d{4}_\w+")
 
 
 class Statement(NamedTuple):
@@ -31,19 +38,21 @@ WALKS = {
 PARTIAL = ("correlation_id", "parent_id")
 
 
-def _read(dialect: str, name: str) -> str:
-    """The text of a statement. `list@state+task` is `list` along the states, with a filter: texts, never values."""
-    name, _, walk = name.partition("@")
-    text = _file(dialect, name)
-    if not walk:
-        return text
-    along, *filters = walk.split("+")
-    return (
-        text.replace("{range}", _range(dialect, along))
-        .replace("{order}", f"{WALKS[along][0]} DESC, id DESC" if len(WALKS[along]) == 1 else "id DESC")
+def _variant(dialect: str, words: str) -> dict[str, str]:
+    """What `name@words` adds to a statement: texts, never values.
+
+    `list@state+task` is `list` along the states, with a filter; `drop@step.job_id` is `drop` for that table's column.
+    """
+    if "." in words:
+        table, column = words.split(".")
+        return {"table": f"holdfast_{table}", "column": column}
+    along, *filters = words.split("+")
+    return {
+        "range": _range(dialect, along),
+        "order": f"{WALKS[along][0]} DESC, id DESC" if len(WALKS[along]) == 1 else "id DESC",
         # In this disguise a column is no invitation to use its index instead, a partial one neither.
-        .replace("{where}", " ".join(f"AND coalesce({f}, '') || '' = :{f}" for f in FILTERS if f in filters))
-    )
+        "where": " ".join(f"AND coalesce({f}, '') || '' = :{f}" for f in FILTERS if f in filters),
+    }
 
 
 def _range(dialect: str, along: str) -> str:
@@ -57,24 +66,41 @@ def _range(dialect: str, along: str) -> str:
     return f"({column}, id) < (:{column}, :before) AND {end}{there}"
 
 
-def _file(dialect: str, name: str) -> str:
-    root = resources.files("holdfast.store") / "sql"
-    for folder in (dialect, "shared"):
-        file = root / folder / f"{name}.sql"
-        if file.is_file():
-            return file.read_text()
-    raise LookupError(f"no statement {name!r} for {dialect}")
+@cache
+def files(dialect: str) -> dict[str, Traversable]:
+    """Name → file, of everything that a store has."""
+    found: dict[str, Traversable] = {}
+    for file in _sql(resources.files("holdfast.store")):
+        name, _, store = file.name.removesuffix(".sql").partition(".")
+        if store in ("", dialect):
+            if name in found:
+                raise LookupError(f"two statements {name!r} for {dialect}: {found[name]} and {file}")
+            found[name] = file
+    return found
+
+
+def _sql(folder: Traversable) -> list[Traversable]:
+    inside = list(folder.iterdir())
+    deeper = [file for room in inside if room.is_dir() for file in _sql(room)]
+    return [*(file for file in inside if file.name.endswith(".sql")), *deeper]
+
+
+def _read(dialect: str, name: str) -> str:
+    name, _, words = name.partition("@")
+    if name not in files(dialect):
+        raise LookupError(f"no statement {name!r} for {dialect}")
+    return _bare(expand(dialect, files(dialect)[name].read_text(), _variant(dialect, words) if words else {}))
 
 
 def _bare(text: str) -> str:
-    """Without comments: what is sent is what is needed."""
-    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--")).strip()
+    """Without comments and empty lines: what is sent is what is needed."""
+    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("--"))
 
 
 @cache
 def named(dialect: str, name: str) -> Statement:
     """A statement with `:name` parameters, as SQLite takes them."""
-    text = _bare(_read(dialect, name))
+    text = _read(dialect, name)
     return Statement(text, tuple(dict.fromkeys(PARAMETER.findall(text))))
 
 
@@ -89,6 +115,5 @@ def numbered(dialect: str, name: str) -> Statement:
 
 def migrations(dialect: str) -> list[tuple[str, str]]:
     """The migrations of a store as (name, text), in order."""
-    folder = resources.files("holdfast.store") / "sql" / dialect / "migrations"
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
-    return [(f.name.removesuffix(".sql"), f.read_text()) for f in files]
+    found = sorted((name, file) for name, file in files(dialect).items() if MIGRATION.fullmatch(name))
+    return [(name, expand(dialect, file.read_text())) for name, file in found]

@@ -34,7 +34,7 @@ def catalog(site: Site) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def schema_of(dialect: str) -> str:
-    return (resources.files("holdfast.store") / "sql" / dialect / "schema.sql").read_text()
+    return (resources.files("holdfast.store") / "schema" / f"schema.{dialect}.sql").read_text()
 
 
 async def migrate(site: Site) -> list[str]:

@@ -15,12 +15,10 @@ from holdfast.store.script import Many, Query, Row, Script
 from holdfast.store.upkeep.purge_record import JOBS, PAYLOADS, pack_ranges, purge_digest
 
 Tables = Mapping[str, Lifecycle]
-BELONGINGS = tuple(
-    f"drop_{things}"
-    for things in (
-        *("signals", "steps", "checkpoints", "artifacts", "dead", "keys"),
-        *("deadlines", "edges", "nodes", "flows", "events", "jobs"),
-    )
+BELONGINGS = (
+    *("drop@signal.job_id", "drop@step.job_id", "drop@checkpoint.job_id", "drop@artifact.job_id", "drop@dead.job_id"),
+    *("drop@key.job_id", "drop@deadline.job_id", "drop_edges", "drop@node.job_id", "drop@flow.id"),
+    *("drop@event.job_id", "drop@job.id"),
 )
 
 

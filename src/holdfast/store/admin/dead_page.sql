@@ -1,0 +1,20 @@
+-- One keyset page of dead letters, newest first, with what their jobs were to do. A filter that is NULL lets all pass.
+-- No more than :reach letters are looked at, so that what is rare cannot make a page slow.
+SELECT {dead d}, j.task, j.queue
+FROM (
+    SELECT * FROM holdfast_dead
+    WHERE (at_ms, job_id) < (:before_ms, :before_id)
+    ORDER BY at_ms DESC, job_id DESC
+    LIMIT :reach
+) AS d
+JOIN holdfast_job AS j ON j.id = d.job_id
+WHERE (CAST(:reason_code AS text) IS NULL OR d.reason_code = CAST(:reason_code AS text))
+    AND (CAST(:stage AS text) IS NULL OR d.stage = CAST(:stage AS text))
+    AND (CAST(:task AS text) IS NULL OR j.task = CAST(:task AS text))
+    AND (CAST(:fingerprint AS text) IS NULL OR d.fingerprint = CAST(:fingerprint AS text))
+    AND (
+        CAST(:resolved AS integer) IS NULL
+        OR CAST(:resolved AS integer) = CASE WHEN d.resolution IS NULL THEN 0 ELSE 1 END
+    )
+ORDER BY d.at_ms DESC, d.job_id DESC
+LIMIT :limit

@@ -1,0 +1,2 @@
+-- A flow as it stands.
+SELECT {flow} FROM holdfast_flow WHERE id = :id

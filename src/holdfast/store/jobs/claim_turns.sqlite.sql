@@ -1,0 +1,29 @@
+-- Take the next due jobs of all turns up to one, the lowest first. The writer is alone: nothing is locked or passed over.
+-- The plus sign, and the gate in the order, keep the order that of the index: else all that is ready would be sorted.
+UPDATE holdfast_job
+SET
+    state = :target,
+    version = version + :steps,
+    tries = tries + :tries,
+    ready = 0,
+    lease_owner = :owner,
+    lease_until_ms = max(changed_at_ms, :now_ms) + lease_ms,
+    changed_at_ms = max(changed_at_ms, :now_ms),
+    started_at_ms = CASE WHEN :starts THEN max(changed_at_ms, :now_ms) ELSE started_at_ms END,
+    -- A job that stands still for too long has a limit of its own, which begins anew with every change.
+    expires_at_ms = CASE
+        WHEN :stale_after_ms IS NULL THEN expires_at_ms
+        ELSE max(changed_at_ms, :now_ms) + coalesce(expires_at_ms - changed_at_ms, :stale_after_ms)
+    END
+WHERE rowid IN (
+    SELECT rowid
+    FROM holdfast_job INDEXED BY holdfast_job_ready
+    WHERE ready
+        AND queue = :queue AND lifecycle = :lifecycle AND state = :source AND +gate = :gate
+        AND turn <= :turn
+        AND due_at_ms <= :now_ms
+    ORDER BY turn, gate, due_at_ms, id
+    LIMIT :limit
+)
+RETURNING
+    rowid, {job}

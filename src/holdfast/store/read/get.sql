@@ -1,0 +1,4 @@
+-- One job.
+SELECT {job}
+FROM holdfast_job
+WHERE id = :id

@@ -1,2 +1,0 @@
--- Those of some jobs that were asked to stop, and in which words.
-SELECT id, cancel_requested FROM holdfast_job WHERE id = ANY (:ids::uuid[]) AND cancel_requested IS NOT NULL

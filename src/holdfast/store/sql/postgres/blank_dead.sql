@@ -1,2 +1,0 @@
--- Remove what the dead letters of jobs quote of their outcome.
-UPDATE holdfast_dead SET last_error = NULL WHERE job_id = ANY (:ids::uuid[]) AND last_error IS NOT NULL

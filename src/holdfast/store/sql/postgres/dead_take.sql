@@ -1,6 +1,0 @@
--- Dead letters to be resolved. Locked, so that each is resolved once.
-SELECT job_id, resolution
-FROM holdfast_dead
-WHERE job_id = ANY (:ids::uuid[])
-ORDER BY job_id
-FOR UPDATE

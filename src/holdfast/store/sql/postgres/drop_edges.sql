@@ -1,2 +1,0 @@
--- The edges into and out of nodes that are removed.
-DELETE FROM holdfast_edge WHERE parent_id = ANY (:ids::uuid[]) OR child_id = ANY (:ids::uuid[])

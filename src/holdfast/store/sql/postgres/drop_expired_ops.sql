@@ -1,6 +1,0 @@
--- Remove ops whose time is over, no more than the limit at once. The array form keeps its plan.
-DELETE FROM holdfast_op
-WHERE op_id = ANY (ARRAY(
-    SELECT op_id FROM holdfast_op WHERE expires_at_ms <= :now_ms ORDER BY expires_at_ms LIMIT :limit::bigint
-))
-RETURNING op_id

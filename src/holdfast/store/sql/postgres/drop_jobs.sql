@@ -1,2 +1,0 @@
--- Remove jobs.
-DELETE FROM holdfast_job WHERE id = ANY (:ids::uuid[])

@@ -1,2 +1,0 @@
--- Free the keys of jobs.
-DELETE FROM holdfast_key WHERE job_id = ANY (:ids::uuid[])

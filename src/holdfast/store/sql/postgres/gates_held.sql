@@ -1,4 +1,0 @@
--- How many jobs behind each of some gates somebody holds.
-SELECT gate, count(*) FROM holdfast_job
-WHERE gate <> '' AND lease_owner IS NOT NULL AND gate = ANY (:names::text[])
-GROUP BY gate

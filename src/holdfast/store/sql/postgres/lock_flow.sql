@@ -1,2 +1,0 @@
--- Lock a flow before anything of it is written.
-SELECT id FROM holdfast_flow WHERE id = :id FOR UPDATE

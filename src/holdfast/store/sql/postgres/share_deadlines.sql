@@ -1,6 +1,0 @@
--- The jobs that take a node's place have its deadlines.
-INSERT INTO holdfast_deadline (job_id, at_ms, turn)
-SELECT i.id, d.at_ms, d.turn
-FROM holdfast_deadline AS d
-CROSS JOIN unnest(:items::uuid[]) AS i (id)
-WHERE d.job_id = :job_id

@@ -1,8 +1,0 @@
--- Keep one signal until its time to live is over; run for many rows at once.
-INSERT INTO holdfast_signal (job_id, attempt, type, actor, payload, at_ms, expires_at_ms)
-SELECT
-    :job_id::uuid, :attempt::integer, :type::text, :actor::text, :payload::text, clock.now_ms,
-    clock.now_ms + :ttl_ms::bigint
-FROM (
-    SELECT coalesce(:now_ms::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now_ms
-) AS clock

@@ -1,5 +1,0 @@
--- Let a key end at a time; one that ends sooner still does.
-UPDATE holdfast_api_key
-SET expires_at_ms = CASE WHEN expires_at_ms < :at_ms THEN expires_at_ms ELSE :at_ms END
-WHERE id = :id
-RETURNING id, name, hash, scope, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms

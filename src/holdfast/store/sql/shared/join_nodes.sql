@@ -1,6 +1,0 @@
--- The nodes of the flows between two ids, these included: what they count of their parents, and where their jobs stand.
-SELECT
-    n.flow_id, n.job_id, n.name, n.item, n.join_kind, n.need, n.parents, n.taken, n.dead, n.broken, j.state
-FROM holdfast_node AS n
-JOIN holdfast_job AS j ON j.id = n.job_id
-WHERE n.flow_id >= :first AND n.flow_id <= :last

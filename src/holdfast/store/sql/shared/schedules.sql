@@ -1,4 +1,0 @@
--- All schedules, by name.
-SELECT name, task, args, cron, timezone, missed, paused, last_tick_ms, next_tick_ms, spec
-FROM holdfast_schedule
-ORDER BY name

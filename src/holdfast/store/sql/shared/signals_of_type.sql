@@ -1,6 +1,0 @@
--- What a job signalled of one type behind a signal, oldest first.
-SELECT id, job_id, attempt, type, at_ms, actor, payload, expires_at_ms
-FROM holdfast_signal
-WHERE job_id = :job_id AND type = :type AND id > :after
-ORDER BY id
-LIMIT :limit

@@ -1,3 +1,0 @@
--- Put a node on record; run for many rows at once.
-INSERT INTO holdfast_node (job_id, flow_id, name, item, join_kind, need, parents, taken, dead, broken)
-VALUES (:job_id, :flow_id, :name, :item, :join_kind, :need, :parents, :taken, :dead, :broken)

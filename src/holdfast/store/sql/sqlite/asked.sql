@@ -1,2 +1,0 @@
--- Those of some jobs that were asked to stop, and in which words.
-SELECT id, cancel_requested FROM holdfast_job WHERE id IN (SELECT value FROM json_each(:ids)) AND cancel_requested IS NOT NULL

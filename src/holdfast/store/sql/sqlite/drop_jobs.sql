@@ -1,2 +1,0 @@
--- Remove jobs.
-DELETE FROM holdfast_job WHERE id IN (SELECT value FROM json_each(:ids))

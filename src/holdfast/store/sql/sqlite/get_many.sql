@@ -1,8 +1,0 @@
--- Several jobs by id.
-SELECT
-    id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
-    lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, started_at_ms, finished_at_ms,
-    expires_at_ms, keep_until_ms, cancel_requested, key_scope, key, correlation_id, trace_id, parent_id, tags,
-    options, payload, payload_digest, outcome, outcome_digest
-FROM holdfast_job
-WHERE id IN (SELECT value FROM json_each(:ids))

@@ -1,7 +1,0 @@
--- Keep a file of a job's, if it is still the writer's; the newest under a name stands.
-INSERT INTO holdfast_artifact (job_id, name, attempt, at_ms, data)
-SELECT id, :name, attempt, :now_ms, :data
-FROM holdfast_job
-WHERE id = :job_id AND attempt = :attempt AND lease_owner = :owner AND lease_until_ms > :now_ms
-ON CONFLICT (job_id, name) DO UPDATE SET attempt = excluded.attempt, at_ms = excluded.at_ms, data = excluded.data
-RETURNING name

@@ -1,7 +1,0 @@
--- Keep where a job is, if it is still the writer's.
-INSERT INTO holdfast_checkpoint (job_id, attempt, at_ms, data)
-SELECT id, attempt, :now_ms, :data
-FROM holdfast_job
-WHERE id = :job_id AND attempt = :attempt AND lease_owner = :owner AND lease_until_ms > :now_ms
-ON CONFLICT (job_id) DO UPDATE SET attempt = excluded.attempt, at_ms = excluded.at_ms, data = excluded.data
-RETURNING attempt

@@ -1,7 +1,0 @@
--- In how many milliseconds the first job of a lane is due.
-SELECT due_at_ms - :now_ms
-FROM holdfast_job INDEXED BY holdfast_job_ready
-WHERE ready
-    AND queue = :queue AND lifecycle = :lifecycle AND state = :state AND turn = :turn AND gate = :gate
-ORDER BY due_at_ms, id
-LIMIT 1

@@ -1,7 +1,0 @@
--- How one stage of a pipeline ended lately, newest first, over all of its jobs; runs that skipped it say nothing.
-SELECT s.at_ms, s.result ->> 'status'
-FROM (SELECT id FROM holdfast_job WHERE task = :task ORDER BY id DESC LIMIT :jobs) AS j
-INNER JOIN holdfast_step AS s ON s.job_id = j.id AND s.name = :name
-WHERE s.result ->> 'status' <> 'skipped'
-ORDER BY s.at_ms DESC
-LIMIT :limit

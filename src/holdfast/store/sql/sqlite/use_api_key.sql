@@ -1,2 +1,0 @@
--- Note that a key was used.
-UPDATE holdfast_api_key SET last_used_at_ms = :now_ms WHERE id = :id RETURNING id

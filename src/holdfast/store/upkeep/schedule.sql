@@ -1,0 +1,4 @@
+-- One schedule.
+SELECT {schedule}
+FROM holdfast_schedule
+WHERE name = :name

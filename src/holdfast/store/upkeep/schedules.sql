@@ -1,0 +1,4 @@
+-- All schedules, by name.
+SELECT {schedule}
+FROM holdfast_schedule
+ORDER BY name
