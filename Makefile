@@ -24,7 +24,7 @@ define lock
 	@rm requirements/$(1).new
 endef
 
-.PHONY: help setup demo brief dev check fast test bench soak locks docs clean
+.PHONY: help setup demo brief dev check fast test house bench soak locks docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo "make check   lint, format, types, layers    make docs    regenerate the generated pages"
 	@echo "make brief   the example pipeline: a page from three news feeds (ARGS=--evaluate)"
 	@echo "make dev     an engine to play with         make bench   measurements    make soak  a long run"
+	@echo "make house   how it is built, in figures; BASE=/another/checkout compares with that"
 	@echo "make locks   write the locks (UPGRADE=--upgrade)  make clean   remove what make made"
 
 # Three stamps, each built on the one before: the installer, the core, the tools.
@@ -76,6 +77,9 @@ fast: setup
 
 test: check
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+house: setup
+	$(BIN)/python -m tests.house $(if $(BASE),--base $(BASE))
 
 bench: setup
 	$(BIN)/python -m bench peers
