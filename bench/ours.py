@@ -33,21 +33,21 @@ class Ours:
     async def open(self) -> None:
         # A change that is refused opens a connection and writes nothing; two at once open both.
         changes = [[Change(DURABLE, SUCCEED, OWNER, [Move(NOBODY, 1)], OWNER)] for _ in range(2)]
-        await asyncio.gather(*(self.store.apply(change) for change in changes))
+        await asyncio.gather(*(self.store.jobs.apply(change) for change in changes))
 
     def prepare(self, ids: Sequence[str]) -> list[Spec]:
         return [Spec(job_id, DURABLE.name, "noop", PAYLOAD, lease_ms=LEASE_MS) for job_id in ids]
 
     async def submit(self, batch: list[Spec]) -> None:
-        await self.store.submit(batch)
+        await self.store.jobs.submit(batch)
 
     async def claim(self, limit: int) -> Sequence[Job]:
-        return await self.store.claim([DEFAULT_QUEUE], limit, OWNER)
+        return await self.store.jobs.claim([DEFAULT_QUEUE], limit, OWNER)
 
     async def finish(self, taken: Sequence[Job]) -> None:
         outcome = self._outcome
         moves = [Move(job.id, job.attempt, outcome=outcome) for job in taken]
-        applied = await self.store.apply([Change(DURABLE, SUCCEED, OWNER, moves, OWNER)])
+        applied = await self.store.jobs.apply([Change(DURABLE, SUCCEED, OWNER, moves, OWNER)])
         assert not applied.refused, applied.refused[:3]
 
     async def drain(self, batch: int, jobs: int, until_s: float) -> int:

@@ -29,7 +29,7 @@ def working(
     async def start() -> tuple[Worker, Chores | None]:
         worker = Worker(app, heartbeat=heartbeat, **options)
         await worker.start()
-        keeping = Chores(await app.opened(), app.waker) if chores else None
+        keeping = Chores(await app.opened()) if chores else None
         if keeping is not None:
             keeping.start()
         return worker, keeping

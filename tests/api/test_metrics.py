@@ -110,7 +110,7 @@ def test_leases_retries_and_failures_each_have_their_count(engine: Engine, monke
             job = await store.reads.get(ctx.job_id)
             assert job is not None
             assert job.lease_owner is not None
-            await store.let_go(job.lease_owner, [Lease(job.id, job.attempt)])
+            await store.jobs.let_go(job.lease_owner, [Lease(job.id, job.attempt)])
             await asyncio.sleep(20)  # until it is noticed, and this run is ended
         return ctx.attempt
 

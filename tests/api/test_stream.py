@@ -17,7 +17,7 @@ from holdfast import Context, Engine, PermanentError
 from holdfast.api.jobs import events_stream as stream_module
 from holdfast.kernel.event import Event
 from holdfast.runtime.task import Task
-from holdfast.store.read.feed import FeedReader
+from holdfast.store.read.log import FeedReader
 from holdfast.views import follower as hub_module
 from holdfast.views.follower import Hub
 from tests.api.streaming import Message, Served, app_with_streams, reading, serving

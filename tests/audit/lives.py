@@ -10,7 +10,7 @@ from holdfast.kernel.job import Failure, Job, Spec
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.outcome import Done, Fail, Outcome, Partial, Retry, Skip
 from holdfast.kernel.settle import expired, lost, settle
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 
 START_MS = 1_794_000_000_000
 HOUR_MS = 3_600_000
@@ -32,7 +32,7 @@ class Clock:
 class Lives:
     """What a test does to jobs, each in a queue of its own name."""
 
-    store: SqlStore
+    store: Store
     clock: Clock
     ids: dict[str, str] = field(default_factory=dict)
 
@@ -40,12 +40,12 @@ class Lives:
         job_id = str(uuid7())
         self.ids[name] = job_id
         self.clock.pass_ms(10)
-        await self.store.submit([Spec(job_id, lifecycle, f"task.{name}", queue=name, **spec)])  # type: ignore[arg-type]
+        await self.store.jobs.submit([Spec(job_id, lifecycle, f"task.{name}", queue=name, **spec)])  # type: ignore[arg-type]
         return job_id
 
     async def claim(self, name: str, owner: str = "worker-1") -> Job:
         self.clock.pass_ms(10)
-        [job] = await self.store.claim([name], 1, owner)
+        [job] = await self.store.jobs.claim([name], 1, owner)
         assert job.id == self.ids[name]
         return job
 
@@ -54,7 +54,7 @@ class Lives:
         table = BUILT_IN[job.lifecycle]
         path, one = settle(table, job, outcome, chance=0.5)
         owner = job.lease_owner
-        applied = await self.store.apply([Change(table, path, owner or "engine", [one], owner)])
+        applied = await self.store.jobs.apply([Change(table, path, owner or "engine", [one], owner)])
         assert applied.refused == []
 
     async def do(self, name: str, command: str, *, reason: str | None = None, cause: str | None = None) -> None:
@@ -63,7 +63,7 @@ class Lives:
         job = await self.store.reads.get(self.ids[name])
         assert job is not None
         changes = move(BUILT_IN[job.lifecycle], [job], command, actor="person", reason=reason, cause=cause)
-        assert (await self.store.apply(changes)).refused == []
+        assert (await self.store.jobs.apply(changes)).refused == []
 
     async def succeed(self, name: str) -> None:
         await self.end(await self.claim(name), Done('{"answer":42}'))
@@ -71,9 +71,9 @@ class Lives:
     async def lose(self, name: str) -> None:
         job = await self.claim(name)
         self.clock.pass_ms(job.lease_ms + 1)
-        [gone] = [late for late in await self.store.lost(10) if late.id == job.id]
+        [gone] = [late for late in await self.store.upkeep.lost(10) if late.id == job.id]
         path, one = lost(BUILT_IN[job.lifecycle], gone)
-        await self.store.apply([Change(BUILT_IN[job.lifecycle], path, "reaper", [one])])
+        await self.store.jobs.apply([Change(BUILT_IN[job.lifecycle], path, "reaper", [one])])
 
 
 async def durable(lives: Lives) -> None:
@@ -110,7 +110,7 @@ async def durable(lives: Lives) -> None:
     await lives.submit("handed_back", max_tries=2)
     held = await lives.claim("handed_back")
     back = move(BUILT_IN["durable"], [held], "hand_back", actor="worker-1", owner="worker-1", delay_ms=50)
-    assert (await lives.store.apply(back)).refused == []
+    assert (await lives.store.jobs.apply(back)).refused == []
     await lives.submit("delayed", delay_ms=HOUR_MS)
     await lives.submit("dated", due_at_ms=START_MS + 9 * HOUR_MS)
     await lives.submit("at_work")
@@ -126,7 +126,7 @@ async def others(lives: Lives) -> None:
     await lives.submit("pipeline", "pipeline")
     job = await lives.claim("pipeline")
     lives.clock.pass_ms(job.lease_ms + 1)
-    [taken] = await lives.store.take_over(["pipeline"], 1, "worker-2")
+    [taken] = await lives.store.jobs.take_over(["pipeline"], 1, "worker-2")
     await lives.end(taken, Partial('{"stages":2}', "one stage failed"))
     await lives.submit("stale", "pipeline")
     await lives.submit("node", "workflow", state="waiting", max_tries=3)
@@ -138,17 +138,17 @@ async def others(lives: Lives) -> None:
     await lives.end(await lives.claim("branch"), Skip("branch_not_taken"))
     await lives.submit("late", "workflow", expire_after_ms=1_000)
     lives.clock.pass_ms(1_001)
-    for job in await lives.store.expired(10):
+    for job in await lives.store.upkeep.expired(10):
         table = BUILT_IN[job.lifecycle]
         path, one = expired(table, job)
-        await lives.store.apply([Change(table, path, "expirer", [one])])
+        await lives.store.jobs.apply([Change(table, path, "expirer", [one])])
     await lives.submit("box", "sandbox", key="box-1")
     await lives.succeed("box")
     await lives.do("box", "clean")
     await lives.do("box", "cleaned")
 
 
-async def live(store: SqlStore, clock: Clock) -> Lives:
+async def live(store: Store, clock: Clock) -> Lives:
     lives = Lives(store, clock)
     await durable(lives)
     await others(lives)

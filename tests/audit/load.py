@@ -19,14 +19,14 @@ from holdfast.kernel.move import Change
 from holdfast.kernel.outcome import Done, Outcome, Retry
 from holdfast.kernel.settle import settle
 from holdfast.store.open import open_store
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.store.sqlite.driver import open_sqlite
 
 BATCH = 5000
 BUSY = Failure("network_error", "transient", "no route", {"attempt": 1})
 
 
-async def fill(store: SqlStore, jobs: int) -> int:
+async def fill(store: Store, jobs: int) -> int:
     """Submit, claim, start and end this many jobs; the number of their events."""
     made = events = 0
     while made < jobs:
@@ -35,16 +35,16 @@ async def fill(store: SqlStore, jobs: int) -> int:
             Spec(str(uuid7()), "durable", "load.task", payload=f'{{"n":{n}}}', max_tries=3)
             for n in range(made, made + size)
         ]
-        await store.submit(specs)
+        await store.jobs.submit(specs)
         made, events = made + size, events + size
-        while claimed := await store.claim(["default"], BATCH, "worker-1"):
+        while claimed := await store.jobs.claim(["default"], BATCH, "worker-1"):
             events += 3 * len(claimed)
             changes: dict[tuple[object, ...], Change] = {}
             for n, job in enumerate(claimed):
                 outcome: Outcome = Retry(BUSY, 0) if n % 10 == 0 and job.tries == 1 else Done('{"ok":true}')
                 path, move = settle(DURABLE, job, outcome)
                 changes.setdefault(path, Change(DURABLE, path, "worker-1", [], "worker-1")).moves.append(move)
-            await store.apply(list(changes.values()))
+            await store.jobs.apply(list(changes.values()))
     return events
 
 

@@ -16,7 +16,7 @@ import pytest
 from holdfast.audit.auditor import Report, audit
 from holdfast.chores.sealer import Sealer
 from holdfast.store.open import open_store
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from tests.audit.lives import Clock, Lives, live
 
 
@@ -27,7 +27,7 @@ class Made:
     url: str
     ids: dict[str, str]
     now_ms: int
-    store: SqlStore
+    store: Store
     clock: Clock
 
     @property

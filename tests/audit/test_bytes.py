@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.kernel.event import Event, leaf
 from holdfast.kernel.proof.merkle import leaf_hash
+from holdfast.kernel.proof.purge import Ranges, pack_ranges, purge_digest
 from holdfast.kernel.proof.seal import Header, header_leaf, pack, unpack
-from holdfast.store.upkeep.purge_record import Ranges, pack_ranges, purge_digest
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 DIGEST = st.binary(min_size=32, max_size=32)

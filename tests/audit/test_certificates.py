@@ -55,7 +55,7 @@ async def test_an_event_that_was_changed_is_not_proven(made: Made) -> None:
 
 async def test_a_certificate_holds_after_payloads_were_purged(made: Made) -> None:
     before = await prove(made.store, made.ids["rich"])
-    await made.store.purge_payloads([made.ids["rich"]])
+    await made.store.upkeep.purge_payloads([made.ids["rich"]])
     after = await prove(made.store, made.ids["rich"])
     assert after["job"]["payload"] is None
     assert after["job"]["payload_digest"] == before["job"]["payload_digest"]

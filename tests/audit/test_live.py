@@ -18,17 +18,17 @@ from holdfast.kernel.outcome import Done
 from holdfast.kernel.policy import DAY_MS
 from holdfast.kernel.settle import settle
 from holdfast.kernel.state import Canonical, State
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from tests.audit.made import Made
 
 
-async def work(store: SqlStore, rounds: int) -> None:
+async def work(store: Store, rounds: int) -> None:
     for _ in range(rounds):
         specs = [Spec(str(uuid7()), "durable", "live", queue="live", keep_until_ms=1) for _ in range(20)]
-        await store.submit(specs)
-        for job in await store.claim(["live"], 20, "worker-1"):
+        await store.jobs.submit(specs)
+        for job in await store.jobs.claim(["live"], 20, "worker-1"):
             path, move = settle(DURABLE, job, Done('{"n":1}'))
-            await store.apply([Change(DURABLE, path, "worker-1", [move], "worker-1")])
+            await store.jobs.apply([Change(DURABLE, path, "worker-1", [move], "worker-1")])
             await asyncio.sleep(0)
 
 
@@ -63,11 +63,11 @@ REVIEWED = Lifecycle(
 async def test_a_lifecycle_of_ones_own_is_audited_from_the_data_alone(made: Made) -> None:
     await made.store.register(REVIEWED)
     job_id = str(uuid7())
-    await made.store.submit([Spec(job_id, "reviewed", "task", state="waiting")])
+    await made.store.jobs.submit([Spec(job_id, "reviewed", "task", state="waiting")])
     [row] = [row for row in REVIEWED.transitions if row.command == "approve"]
     job = await made.store.reads.get(job_id)
     assert job is not None
-    await made.store.apply([Change(REVIEWED, (row,), "person", [Move(job.id, job.attempt)])])
+    await made.store.jobs.apply([Change(REVIEWED, (row,), "person", [Move(job.id, job.attempt)])])
     await Sealer(made.store).seal_all()
     # The audit opens the database by its address: it knows the table only from there.
     assert (await made.audit()).violations == []

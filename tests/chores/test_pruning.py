@@ -15,9 +15,9 @@ from tests.audit.made import Made
 
 async def test_a_pruned_job_is_gone_with_all_that_belonged_to_it(made: Made) -> None:
     gone = [made.ids[name] for name in ("rich", "dead", "box")]
-    await made.store.signal([Signal(gone[0], 1, "job_progress", "worker-1")])
+    await made.store.jobs.signal([Signal(gone[0], 1, "job_progress", "worker-1")])
     events = [await made.store.reads.events(job_id) for job_id in gone]
-    record = await made.store.prune(gone)
+    record = await made.store.upkeep.prune(gone)
     assert record is not None
     assert (record.number, record.kind, record.jobs) == (1, "jobs", 3)
     assert record.events == sum(map(len, events))
@@ -37,9 +37,12 @@ async def test_only_finished_and_sealed_jobs_are_pruned(made: Made) -> None:
     await made.lives.succeed("box2")
     await made.lives.do("box2", "clean")
     live = [made.ids[name] for name in ("delayed", "at_work", "handed_back", "third")]
-    assert await made.store.prune([unsealed, *live, cleaning, "no id", "00000000-0000-7000-8000-000000000000"]) is None
+    assert (
+        await made.store.upkeep.prune([unsealed, *live, cleaning, "no id", "00000000-0000-7000-8000-000000000000"])
+        is None
+    )
     await Sealer(made.store).seal_all()
-    record = await made.store.prune([unsealed, *live, cleaning])
+    record = await made.store.upkeep.prune([unsealed, *live, cleaning])
     assert record is not None
     assert record.jobs == 1
     assert await made.store.reads.get(cleaning) is not None
@@ -49,7 +52,7 @@ async def test_only_finished_and_sealed_jobs_are_pruned(made: Made) -> None:
 async def test_purged_payloads_leave_their_digests(made: Made) -> None:
     job_id = made.ids["rich"]
     live = made.ids["at_work"]
-    record = await made.store.purge_payloads([job_id, made.ids["dead"], live])
+    record = await made.store.upkeep.purge_payloads([job_id, made.ids["dead"], live])
     assert record is not None
     assert (record.kind, record.jobs, record.events) == ("payloads", 2, 11)
     job = await made.store.reads.get(job_id)
@@ -63,12 +66,12 @@ async def test_purged_payloads_leave_their_digests(made: Made) -> None:
     [dead] = [dead for dead in await made.store.reads.dead() if dead.job_id == made.ids["dead"]]
     assert dead.last_error is None
     assert (await made.audit()).violations == []
-    assert await made.store.purge_payloads([job_id]) is None
+    assert await made.store.upkeep.purge_payloads([job_id]) is None
 
 
 async def test_a_payload_removed_by_hand_is_named(made: Made) -> None:
     job_id = made.ids["dead"]
-    await made.store.purge_payloads([job_id])
+    await made.store.upkeep.purge_payloads([job_id])
     made.sql("DELETE FROM holdfast_purge")
     report = await made.audit()
     assert {(v.invariant, v.job_id, v.seq) for v in report.violations} == {
@@ -96,10 +99,10 @@ async def test_the_pruner_keeps_what_is_to_be_kept(made: Made) -> None:
 
 
 async def test_the_pruner_drops_what_has_expired(made: Made) -> None:
-    await made.store.signal([Signal(made.ids["at_work"], 1, "job_heartbeat", "worker-1")] * 3, ttl_ms=1000)
-    await made.store.signal([Signal(made.ids["at_work"], 1, "job_heartbeat", "worker-1")], ttl_ms=9000)
-    await made.store.submit([], op_id="none")
-    await made.store.apply([], op_id="some")
+    await made.store.jobs.signal([Signal(made.ids["at_work"], 1, "job_heartbeat", "worker-1")] * 3, ttl_ms=1000)
+    await made.store.jobs.signal([Signal(made.ids["at_work"], 1, "job_heartbeat", "worker-1")], ttl_ms=9000)
+    await made.store.jobs.submit([], op_id="none")
+    await made.store.jobs.apply([], op_id="some")
     run = await Pruner(made.store).run_once(made.clock.now_ms + 1000)
     assert (run.signals, run.ops) == (3, 0)
     run = await Pruner(made.store).run_once(made.clock.now_ms + 2 * DAY_MS)
@@ -112,7 +115,7 @@ PURGE_COLUMNS = ("number", "at_ms", "kind", "jobs", "events", "first_pos", "last
 @pytest.mark.parametrize("column", [*PURGE_COLUMNS, "removed"])
 async def test_a_changed_purge_record_is_named(made: Made, column: str) -> None:
     for name in ("lost", "cancelled", "branch"):
-        assert await made.store.prune([made.ids[name]]) is not None
+        assert await made.store.upkeep.prune([made.ids[name]]) is not None
     await made.lives.submit("after")
     await Sealer(made.store).seal_all()
     assert (await made.audit()).violations == []
@@ -135,9 +138,9 @@ async def test_a_changed_purge_record_is_named(made: Made, column: str) -> None:
 
 async def test_a_record_cannot_be_made_up_for_a_job_removed_by_hand(made: Made) -> None:
     """A tampered purge table that is consistent in itself: the seal behind it knew another digest."""
-    from holdfast.store.upkeep.purge_record import pack_ranges, purge_digest
+    from holdfast.kernel.proof.purge import pack_ranges, purge_digest
 
-    assert await made.store.prune([made.ids["cancelled"]]) is not None
+    assert await made.store.upkeep.prune([made.ids["cancelled"]]) is not None
     await made.lives.submit("after")
     await Sealer(made.store).seal_all()
     [record] = await made.store.reads.purges()

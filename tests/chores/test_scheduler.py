@@ -18,18 +18,16 @@ from holdfast import Context, Engine, HoldfastError
 from holdfast.chores.scheduler import Schedule, Scheduler
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job, Spec
+from holdfast.store.port import Filter, Store
 from holdfast.store.postgres.driver import open_postgres
-from holdfast.store.reads import Filter
-from holdfast.store.sql_store import SqlStore
 from holdfast.store.sqlite.driver import open_sqlite
-from holdfast.store.upkeep.scheduling import Schedules
 from holdfast.tasks.cron import Cron
 from holdfast.testing import MovableClock, assert_submitted, drain
 
 BERLIN = "Europe/Berlin"
 HOURLY = "0 * * * *"
 TEMPLATE = Spec(id="", lifecycle="durable", task="report", payload='{"day":1}', queue="nights", priority=3)
-Opener = Callable[[], Awaitable[SqlStore]]
+Opener = Callable[[], Awaitable[Store]]
 
 
 @pytest.fixture
@@ -41,9 +39,9 @@ def clock() -> MovableClock:
 async def opener(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> AsyncIterator[Opener]:
     """Opens one more store on the test's database, as another process would."""
     dsn = None if request.param == "sqlite" else request.getfixturevalue("postgres_dsn")
-    stores: list[SqlStore] = []
+    stores: list[Store] = []
 
-    async def open_one() -> SqlStore:
+    async def open_one() -> Store:
         if dsn is None:
             store = open_sqlite(tmp_path / "jobs.db", clock=clock, synchronous="OFF")
         else:
@@ -58,11 +56,11 @@ async def opener(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableC
 
 
 @pytest_asyncio.fixture
-async def store(opener: Opener) -> SqlStore:
+async def store(opener: Opener) -> Store:
     return await opener()
 
 
-async def jobs_of(store: SqlStore) -> list[Job]:
+async def jobs_of(store: Store) -> list[Job]:
     return (await store.reads.list(Filter(), limit=500)).items
 
 
@@ -133,7 +131,7 @@ def test_a_bad_schedule_is_refused_when_it_is_declared(change: dict[str, str], f
     assert caught.value.remedy
 
 
-async def test_a_tick_submits_the_declared_job(store: SqlStore, clock: MovableClock) -> None:
+async def test_a_tick_submits_the_declared_job(store: Store, clock: MovableClock) -> None:
     scheduler = Scheduler(store)
     await scheduler.declare([Schedule("nightly", TEMPLATE, "0 3 * * *", BERLIN)])
     assert await scheduler.run_once() == 0
@@ -160,7 +158,7 @@ async def test_a_tick_submits_the_declared_job(store: SqlStore, clock: MovableCl
     ],
 )
 async def test_what_becomes_of_missed_ticks(
-    store: SqlStore, clock: MovableClock, missed: str, late: list[str], on_time: list[str]
+    store: Store, clock: MovableClock, missed: str, late: list[str], on_time: list[str]
 ) -> None:
     scheduler = Scheduler(store)
     await scheduler.declare([Schedule("s", TEMPLATE, HOURLY, missed=missed)])
@@ -172,7 +170,7 @@ async def test_what_becomes_of_missed_ticks(
     assert ticks_of(await jobs_of(store)) == late + on_time
 
 
-async def test_a_long_absence_is_made_up_page_by_page(store: SqlStore, clock: MovableClock) -> None:
+async def test_a_long_absence_is_made_up_page_by_page(store: Store, clock: MovableClock) -> None:
     scheduler = Scheduler(store)
     await scheduler.declare([Schedule("s", TEMPLATE, "* * * * *", missed="all")])
     clock.advance("1d")
@@ -202,7 +200,7 @@ async def test_a_scheduler_that_dies_in_between_neither_loses_nor_doubles_a_tick
         raise ConnectionError("gone between the two writes")
 
     with monkeypatch.context() as patch:
-        patch.setattr("holdfast.store.upkeep.scheduling.submit", cut)
+        patch.setattr("holdfast.store.admin.schedules.submit", cut)
         with pytest.raises(OSError):  # noqa: PT011 - each driver says it in its own words
             await Scheduler(dying).run_once()
     # The schedule had moved on already, in a transaction that never was.
@@ -211,19 +209,19 @@ async def test_a_scheduler_that_dies_in_between_neither_loses_nor_doubles_a_tick
     assert await Scheduler(dying).run_once() == 0
 
 
-async def test_a_tick_taken_twice_is_one_job(store: SqlStore, clock: MovableClock) -> None:
+async def test_a_tick_taken_twice_is_one_job(store: Store, clock: MovableClock) -> None:
     scheduler = Scheduler(store)
     await scheduler.declare([Schedule("s", TEMPLATE, HOURLY)])
     clock.advance("1h")
     before = await scheduler.get("s")
     assert await scheduler.run_once() == 1
     # As if the row had been restored from a copy: the key still knows the tick.
-    await Schedules(store).resume("s", before.last_tick_ms, before.next_tick_ms)
+    await store.admin.schedules.resume("s", before.last_tick_ms, before.next_tick_ms)
     assert await scheduler.run_once() == 0
     assert len(await jobs_of(store)) == 1
 
 
-async def test_paused_schedules_wait_and_make_nothing_up(store: SqlStore, clock: MovableClock) -> None:
+async def test_paused_schedules_wait_and_make_nothing_up(store: Store, clock: MovableClock) -> None:
     scheduler = Scheduler(store)
     await scheduler.declare([Schedule("s", TEMPLATE, HOURLY, missed="all")])
     await scheduler.pause("s")
@@ -238,7 +236,7 @@ async def test_paused_schedules_wait_and_make_nothing_up(store: SqlStore, clock:
     assert ticks_of(await jobs_of(store)) == ["01 06:00"]
 
 
-async def test_declared_again_it_goes_on_where_it_stands(store: SqlStore, clock: MovableClock) -> None:
+async def test_declared_again_it_goes_on_where_it_stands(store: Store, clock: MovableClock) -> None:
     scheduler = Scheduler(store)
     await scheduler.declare([Schedule("s", TEMPLATE, HOURLY)])
     clock.advance("59m")
@@ -252,18 +250,18 @@ async def test_declared_again_it_goes_on_where_it_stands(store: SqlStore, clock:
     assert (await scheduler.get("s")).next_tick_ms == 1_767_225_600_000 + 90 * 60_000
 
 
-async def test_one_broken_schedule_does_not_hold_up_the_others(store: SqlStore, clock: MovableClock) -> None:
+async def test_one_broken_schedule_does_not_hold_up_the_others(store: Store, clock: MovableClock) -> None:
     scheduler = Scheduler(store)
     await scheduler.declare([Schedule("good", TEMPLATE, HOURLY)])
     broken = Schedule("bad", TEMPLATE, HOURLY).row(clock())
-    await Schedules(store).keep(broken._replace(timezone="Europe/Atlantis"))
-    await Schedules(store).keep(broken._replace(name="other", spec='{"lifecycle":"of_another_process"}'))
+    await store.admin.schedules.keep(broken._replace(timezone="Europe/Atlantis"))
+    await store.admin.schedules.keep(broken._replace(name="other", spec='{"lifecycle":"of_another_process"}'))
     clock.advance("1h")
     assert await scheduler.run_once() == 1
     assert (await scheduler.get("other")).next_tick_ms == broken.next_tick_ms
 
 
-async def test_run_now_and_remove(store: SqlStore) -> None:
+async def test_run_now_and_remove(store: Store) -> None:
     scheduler = Scheduler(store)
     await scheduler.declare([Schedule("s", TEMPLATE, HOURLY)])
     first, second = await scheduler.submit_now("s"), await scheduler.submit_now("s")

@@ -14,14 +14,12 @@ from holdfast.kernel.job import Spec
 from holdfast.kernel.proof.merkle import Accumulator
 from holdfast.kernel.proof.seal import BATCH, NOTHING, header_leaf, unpack
 from holdfast.store.open import open_store
-from holdfast.store.reads import SealRow
-from holdfast.store.sql_store import SqlStore
-from holdfast.store.waker import Waker
+from holdfast.store.port import SealRow, Store
 from tests.audit.made import Made
 
 
-async def submit(store: SqlStore, count: int) -> None:
-    await store.submit([Spec(str(uuid7()), "durable", "task") for _ in range(count)])
+async def submit(store: Store, count: int) -> None:
+    await store.jobs.submit([Spec(str(uuid7()), "durable", "task") for _ in range(count)])
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -37,13 +35,13 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def store(url: str) -> AsyncIterator[SqlStore]:
+async def store(url: str) -> AsyncIterator[Store]:
     opened = open_store(url)
     yield opened
     await opened.close()
 
 
-async def assert_whole(store: SqlStore) -> list[SealRow]:
+async def assert_whole(store: Store) -> list[SealRow]:
     """Every event is listed by one seal, in order, and each seal follows from those before it."""
     seals = await store.reads.seals()
     listed = [entry for seal in seals for entry in unpack(seal.manifest or b"")]
@@ -58,14 +56,14 @@ async def assert_whole(store: SqlStore) -> list[SealRow]:
     return seals
 
 
-async def test_nothing_is_sealed_when_there_is_nothing(store: SqlStore) -> None:
+async def test_nothing_is_sealed_when_there_is_nothing(store: Store) -> None:
     assert await Sealer(store).run_once() is None
     assert await Sealer(store).seal_all() == []
 
 
 @pytest.mark.slow
 @pytest.mark.rule("C16")
-async def test_the_log_is_sealed_in_batches_that_go_on_where_the_last_ended(store: SqlStore) -> None:
+async def test_the_log_is_sealed_in_batches_that_go_on_where_the_last_ended(store: Store) -> None:
     sealer = Sealer(store)
     await submit(store, BATCH + 10)
     first = await sealer.run_once(now_ms=123)
@@ -80,7 +78,7 @@ async def test_the_log_is_sealed_in_batches_that_go_on_where_the_last_ended(stor
     await assert_whole(store)
 
 
-async def test_sealing_up_to_now_ends_though_the_log_grows(store: SqlStore) -> None:
+async def test_sealing_up_to_now_ends_though_the_log_grows(store: Store) -> None:
     class Restless(Sealer):
         async def run_once(self, now_ms: int | None = None) -> SealRow | None:
             seal = await super().run_once(now_ms)
@@ -91,7 +89,7 @@ async def test_sealing_up_to_now_ends_though_the_log_grows(store: SqlStore) -> N
     assert [seal.count for seal in await Restless(store).seal_all()] == [5]
 
 
-async def test_sealers_that_race_seal_everything_once(url: str, store: SqlStore) -> None:
+async def test_sealers_that_race_seal_everything_once(url: str, store: Store) -> None:
     stores = [open_store(url) for _ in range(4)]
     sealers = [Sealer(one) for one in stores]
     try:
@@ -106,7 +104,7 @@ async def test_sealers_that_race_seal_everything_once(url: str, store: SqlStore)
     assert sum(map(len, made)) <= len(seals)
 
 
-async def test_a_sealer_whose_write_failed_leaves_nothing_out(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_sealer_whose_write_failed_leaves_nothing_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     sealer = Sealer(store)
     await submit(store, 5)
     await sealer.seal_all()
@@ -116,7 +114,7 @@ async def test_a_sealer_whose_write_failed_leaves_nothing_out(store: SqlStore, m
         async def fail(seal: SealRow) -> bool:
             raise ConnectionError("cut")
 
-        patch.setattr(store, "add_seal", fail)
+        patch.setattr(store.upkeep, "add_seal", fail)
         with pytest.raises(ConnectionError):
             await sealer.run_once()
     await submit(store, 5)
@@ -172,12 +170,11 @@ async def test_the_sealer_passes_a_position_that_was_given_up(postgres_dsn: str)
     await store.close()
 
 
-async def test_who_is_behind_catches_up_beside_workers_that_wait(store: SqlStore) -> None:
+async def test_who_is_behind_catches_up_beside_workers_that_wait(store: Store) -> None:
     """Ten batches: at its usual pace a process would take ten seconds at least."""
     await submit(store, 10 * BATCH)
-    waker = Waker()
-    idle = asyncio.create_task(waker.wait(waker.ticket(), 60))
-    chores = Chores(store, waker)
+    idle = asyncio.create_task(store.wakeups.wait(store.wakeups.ticket(), 60))
+    chores = Chores(store)
     chores.start()
     for _ in range(160):
         await asyncio.sleep(0.05)

@@ -12,8 +12,7 @@ from holdfast.kernel.move import Change, move
 from holdfast.kernel.outcome import Done, Outcome, Retry
 from holdfast.kernel.settle import settle
 from holdfast.kernel.state import Canonical, State
-from holdfast.store.port import Signal
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Signal, Store
 from holdfast.views.job import PROGRESS
 
 START_MS = 1_700_000_000_000
@@ -71,7 +70,7 @@ def job_id(name: str) -> str:
     return f"018bcfe5-6800-7000-8000-{list(CANONICAL).index(name) + 1:012d}"
 
 
-def open_for_tests(url: str, clock: Callable[[], int] | None) -> SqlStore:
+def open_for_tests(url: str, clock: Callable[[], int] | None) -> Store:
     if path := sqlite_path(url):
         from holdfast.store.sqlite.driver import open_sqlite
 
@@ -90,25 +89,27 @@ async def _seed(url: str) -> None:
     try:
         await store.migrate()
         await store.register(REVIEW)
-        await store.submit([spec._replace(id=job_id(name)) for name, spec in zip(CANONICAL, SPECS, strict=True)])
+        await store.jobs.submit([spec._replace(id=job_id(name)) for name, spec in zip(CANONICAL, SPECS, strict=True)])
         for queue in ("run", "end", "again"):
-            await store.claim([queue], 1, "worker-1")
+            await store.jobs.claim([queue], 1, "worker-1")
         progress = {"done": 30, "total": 120, "counters": {"pages": 4}}
-        await store.signal([Signal(job_id("running"), 1, PROGRESS, "worker-1", json.dumps(progress))])
-        await store.signal([Signal(job_id("done"), 1, PROGRESS, "worker-1", json.dumps(progress))])
+        await store.jobs.signal([Signal(job_id("running"), 1, PROGRESS, "worker-1", json.dumps(progress))])
+        await store.jobs.signal([Signal(job_id("done"), 1, PROGRESS, "worker-1", json.dumps(progress))])
         await _end(store, "done", Done('{"pages":12}'))
         failure = Failure("network_error", "transient", "no [route] to host", {"host": "a.example"})
         await _end(store, "retrying", Retry(failure, delay_ms=5000))
         canceled = await store.reads.get(job_id("canceled"))
         assert canceled is not None
-        await store.apply(move(BUILT_IN["crawl"], [canceled], "cancel", actor="ann", reason="not needed"))
+        await store.jobs.apply(move(BUILT_IN["crawl"], [canceled], "cancel", actor="ann", reason="not needed"))
     finally:
         await store.close()
 
 
-async def _end(store: SqlStore, name: str, outcome: Outcome) -> None:
+async def _end(store: Store, name: str, outcome: Outcome) -> None:
     job = await store.reads.get(job_id(name))
     assert job is not None
     settled = settle(BUILT_IN[job.lifecycle], job, outcome)
-    applied = await store.apply([Change(BUILT_IN[job.lifecycle], settled.path, "worker-1", [settled.move], "worker-1")])
+    applied = await store.jobs.apply(
+        [Change(BUILT_IN[job.lifecycle], settled.path, "worker-1", [settled.move], "worker-1")]
+    )
     assert not applied.refused

@@ -11,9 +11,7 @@ from holdfast.audit.auditor import audit
 from holdfast.commands import jobs as commands
 from holdfast.kernel.errors import NotAllowedError, NotFoundError
 from holdfast.kernel.retry import RetryPolicy
-from holdfast.store.admin.operating import Operating
-from holdfast.store.port import Lease
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Lease, Store
 from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.testing import MovableClock, drain
 from holdfast.views.job import PROGRESS
@@ -127,7 +125,7 @@ def test_a_running_job_is_not_retried(app: Engine) -> None:
     def idle() -> None: ...
 
     job = idle.submit()
-    app.portal.call(app._on(lambda store: store.claim(["default"], 1, "worker-1")))
+    app.portal.call(app._on(lambda store: store.jobs.claim(["default"], 1, "worker-1")))
     with pytest.raises(NotAllowedError, match="is running"):
         app.retry_job(job.id)
     with pytest.raises(NotFoundError):
@@ -143,7 +141,7 @@ def test_a_finished_job_is_deleted_with_all_that_it_left(app: Engine) -> None:
     done, alive = write.submit(), write.options(delay="1h").submit()
     drain(app)
 
-    async def left(store: SqlStore) -> tuple[int, int]:
+    async def left(store: Store) -> tuple[int, int]:
         return len(await store.kept.artifacts(done.id)), len(await store.kept.steps(done.id))
 
     assert app.portal.call(app._on(left)) == (1, 1)
@@ -164,7 +162,7 @@ def test_cancel_and_resume_from_every_state_that_is_not_the_end(app: Engine) -> 
         raise TransientError("not yet")
 
     created, retrying, active = node.submit(), node.submit(), node.options(queue="held").submit()
-    app.portal.call(app._on(lambda store: store.claim(["held"], 1, "worker-1")))
+    app.portal.call(app._on(lambda store: store.jobs.claim(["held"], 1, "worker-1")))
     assert (created.state(), active.state()) == ("CREATED", "ACTIVE")
     assert app.cancel_job(created.id, "not needed") == "CANCELLED"
     assert app.cancel_job(active.id, "now", mode="hard") == "CANCELLED"
@@ -184,7 +182,7 @@ def test_many_are_cancelled_each_as_it_stands(app: Engine) -> None:
     def idle() -> None: ...
 
     queued, held, over = idle.submit(), idle.options(queue="held").submit(), idle.options(queue="over").submit()
-    app.portal.call(app._on(lambda store: store.claim(["held"], 1, "worker-1")))
+    app.portal.call(app._on(lambda store: store.jobs.claim(["held"], 1, "worker-1")))
     app.cancel_job(over.id)
     jobs = [job.job() for job in (queued, held, over)]
     done, left = app.portal.call(app._on(commands.cancel_many, jobs, "all of it"))
@@ -203,22 +201,22 @@ def test_the_depth_of_queues(app: Engine, clock: MovableClock) -> None:
     clock.advance("4s")
     idle.options(queue="texts", delay="1h").submit()
     idle.options(queue="held").submit()
-    app.portal.call(app._on(lambda store: store.claim(["held"], 1, "worker-1")))
+    app.portal.call(app._on(lambda store: store.jobs.claim(["held"], 1, "worker-1")))
     app.pause_queue("quiet", "deploy")
-    depths = app.portal.call(app._on(lambda store: Operating(store).depths()))
+    depths = app.portal.call(app._on(lambda store: store.admin.queues.depths()))
     assert depths.keys() == {"texts", "held"}
     texts = depths["texts"]
     assert (texts.queued, texts.due, texts.leased, texts.oldest_due_ms) == (4, 3, 0, clock() - 4_000)
     assert (depths["held"].queued, depths["held"].leased) == (0, 1)
     clock.advance("1s")
     app.pause_queue("quiet")
-    pause = app.portal.call(app._on(lambda store: Operating(store).pauses()))["quiet"]
+    pause = app.portal.call(app._on(lambda store: store.admin.queues.pauses()))["quiet"]
     assert (pause.at_ms, pause.reason) == (clock() - 1_000, "deploy")
-    [lease] = app.portal.call(app._on(lambda store: Operating(store).leases()))
+    [lease] = app.portal.call(app._on(lambda store: store.admin.queues.leases()))
     assert lease.lease_owner == "worker-1"
-    assert app.portal.call(app._on(lambda store: Operating(store).lost())) == 0
+    assert app.portal.call(app._on(lambda store: store.admin.queues.lost())) == 0
     clock.advance("2m")
-    assert app.portal.call(app._on(lambda store: Operating(store).lost())) == 1
+    assert app.portal.call(app._on(lambda store: store.admin.queues.lost())) == 1
 
 
 @pytest.mark.rule("C03")
@@ -236,11 +234,11 @@ def test_the_triggers_of_a_crawl_do_what_their_names_say(app: Engine, clock: Mov
     accepted = crawl.submit()
     assert (accepted.state(), [event.type for event in accepted.events()]) == ("queued", ["job_accepted"])
 
-    async def start_and_beat(store: SqlStore) -> None:
-        [job] = await store.claim(["default"], 1, "worker-1")
+    async def start_and_beat(store: Store) -> None:
+        [job] = await store.jobs.claim(["default"], 1, "worker-1")
         assert (job.state, job.started_at_ms, job.lease_until_ms) == ("running", clock(), clock() + 90_000)
         clock.advance("10s")
-        assert await store.renew("worker-1", [Lease(job.id, job.attempt)]) == []
+        assert await store.jobs.renew("worker-1", [Lease(job.id, job.attempt)]) == []
         renewed = await store.reads.get(job.id)
         assert renewed is not None
         assert renewed.lease_until_ms == clock() + 90_000

@@ -14,8 +14,7 @@ from holdfast.commands import dead
 from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
-from holdfast.store.admin.dead_letters import DeadLetters, Letter, Wanted
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Letter, Store, Wanted
 from holdfast.tasks.signature import ArgumentsError
 from holdfast.testing import MovableClock, drain
 from tests.engines import STORES, address, engine_on
@@ -128,7 +127,7 @@ def test_a_job_that_takes_its_workers_along_is_an_infrastructure_failure(app: En
 
 
 async def _claim_and_die(app: Engine, number: int) -> None:
-    [job] = await (await app.opened()).claim(["default"], 1, f"worker-{number}")
+    [job] = await (await app.opened()).jobs.claim(["default"], 1, f"worker-{number}")
     assert job.attempt == number
 
 
@@ -184,7 +183,7 @@ def test_of_sixteen_replays_at_once_one_makes_the_job(
         poison(app)
         old = kill(app)
 
-        async def race(store: SqlStore) -> list[str]:
+        async def race(store: Store) -> list[str]:
             answers = await asyncio.gather(*(dead.replay(store, [old.id]) for _ in range(16)))
             assert sum(answer[old.id].created for answer in answers) == 1
             return [answer[old.id].job_id for answer in answers]
@@ -220,8 +219,8 @@ def test_a_purged_payload_cannot_be_replayed(app: Engine) -> None:
     poison(app)
     old = kill(app)
 
-    async def purge(store: SqlStore) -> None:
-        await store.purge_payloads([old.id])
+    async def purge(store: Store) -> None:
+        await store.upkeep.purge_payloads([old.id])
 
     app.portal.call(app._on(purge))
     with pytest.raises(HoldfastError, match="was purged"):
@@ -239,7 +238,7 @@ def test_groups_and_filters(app: Engine, clock: MovableClock) -> None:
     clock.advance("5s")
     wrong = other.submit()
     drain(app)
-    groups = app.portal.call(app._on(lambda store: DeadLetters(store).groups()))
+    groups = app.portal.call(app._on(lambda store: store.admin.dead.groups()))
     # Messages that differ only in what they quote are one group.
     assert [(group.letters, group.example.task) for group in groups] == [(3, "fetch"), (1, "other")]
     assert groups[0].example.job_id == urls[-1]
@@ -261,10 +260,10 @@ def test_pages_of_letters(app: Engine) -> None:
     jobs = [app.submit("fetch", {"url": f"ftp://{n}"}) for n in range(7)]
     drain(app, move_clock="1m")
 
-    async def pages(store: SqlStore) -> list[list[str]]:
+    async def pages(store: Store) -> list[list[str]]:
         found, cursor = [], None
         while True:
-            page = await DeadLetters(store).page(Wanted(), limit=3, cursor=cursor)
+            page = await store.admin.dead.page(Wanted(), limit=3, cursor=cursor)
             found.append([letter.job_id for letter in page.items])
             cursor = page.next_cursor
             if cursor is None:
@@ -278,22 +277,22 @@ def test_pages_of_letters(app: Engine) -> None:
             app.portal.call(app._on(_page, cursor))
 
 
-async def _page(store: SqlStore, cursor: str) -> None:
-    await DeadLetters(store).page(Wanted(), cursor=cursor)
+async def _page(store: Store, cursor: str) -> None:
+    await store.admin.dead.page(Wanted(), cursor=cursor)
 
 
 def test_a_discarded_letter_stays_on_record(app: Engine) -> None:
     poison(app)
     first, second = kill(app), kill(app)
 
-    async def discard(store: SqlStore) -> list[str]:
-        return await DeadLetters(store).discard([first.id, "what"], "not needed")
+    async def discard(store: Store) -> list[str]:
+        return await store.admin.dead.discard([first.id, "what"], "not needed")
 
     assert app.portal.call(app._on(discard)) == [first.id]
     assert app.portal.call(app._on(discard)) == []
     assert one_letter(app, first.id).resolution == "discarded: not needed"
     assert [letter.job_id for letter in app.dead_letters()] == [second.id]
-    assert app.portal.call(app._on(lambda store: DeadLetters(store).counts())) == (1, 1)
+    assert app.portal.call(app._on(lambda store: store.admin.dead.counts())) == (1, 1)
     # Discarded by mistake: it can still be helped.
     assert app.replay(first.id).job().parent_id == first.id
 

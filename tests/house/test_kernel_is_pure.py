@@ -9,6 +9,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 KERNEL = SOURCE / "holdfast" / "kernel"
 PURE_MODULES = {
     "__future__",
+    "bisect",
     "collections",
     "collections.abc",
     "dataclasses",

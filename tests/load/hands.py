@@ -16,6 +16,7 @@ from holdfast.kernel.outcome import Done
 from holdfast.kernel.settle import settle
 from holdfast.store.port import Lease
 from tests.load.sites import Site, new_id
+from tests.tables import driver_of
 
 
 class Report:
@@ -46,13 +47,13 @@ async def claimer(report: Report, site: Site, name: str, gate: str, batch: int) 
     at_the_gate(gate)
     empty = 0
     while empty < 3:
-        jobs = await store.claim(["default"], batch, name)
+        jobs = await store.jobs.claim(["default"], batch, name)
         empty = 0 if jobs else empty + 1
         if not jobs:
             await asyncio.sleep(0.02)
             continue
         report("claimed", [(job.id, job.attempt) for job in jobs])
-        applied = await store.apply(success(jobs, name))
+        applied = await store.jobs.apply(success(jobs, name))
         report("finished", sorted(applied.versions), len(applied.refused))
     await store.close()
 
@@ -62,29 +63,29 @@ async def worker(report: Report, site: Site, name: str, gate: str, batch: int, h
     chance = random.Random(seed)
     store = site.open()
     while True:
-        jobs = await store.claim(["default"], batch, name)
+        jobs = await store.jobs.claim(["default"], batch, name)
         if not jobs:
             await asyncio.sleep(0.02)
             continue
         report("claimed", [(job.id, job.attempt) for job in jobs])
         await asyncio.sleep(chance.random() * hold_ms / 1000)
-        applied = await store.apply(success(jobs, name))
+        applied = await store.jobs.apply(success(jobs, name))
         report("finished", sorted(applied.versions), [(why.job_id, why.why) for why in applied.refused])
 
 
 async def holder(report: Report, site: Site, name: str, gate: str, batch: int) -> None:
     """Claim once, then finish what was claimed when the gate opens."""
     store = site.open()
-    jobs = await store.claim(["default"], batch, name)
+    jobs = await store.jobs.claim(["default"], batch, name)
     report("claimed", [(job.id, job.attempt) for job in jobs])
     at_the_gate(gate)
     report("finishing")
-    applied = await store.apply(success(jobs, name, '"late"'))
+    applied = await store.jobs.apply(success(jobs, name, '"late"'))
     report("finished", sorted(applied.versions), [(why.job_id, why.why) for why in applied.refused])
     changes = move(DURABLE, jobs, "fail", actor=name, owner=name)
-    applied = await store.apply(changes)
+    applied = await store.jobs.apply(changes)
     report("failed", sorted(applied.versions), [(why.job_id, why.why) for why in applied.refused])
-    lost = await store.renew(name, [Lease(job.id, job.attempt) for job in jobs])
+    lost = await store.jobs.renew(name, [Lease(job.id, job.attempt) for job in jobs])
     report("renewed", lost)
     await store.close()
 
@@ -100,7 +101,7 @@ async def submitter(report: Report, site: Site, name: str, gate: str, keys: int)
     for start in range(0, keys, 5):
         batch = order[start : start + 5]
         made = [Spec(new_id(), "durable", "work", key=f"key-{n}", payload=f'"{name}"') for n in batch]
-        answers = await store.submit(made)
+        answers = await store.jobs.submit(made)
         report("got", [(n, *answer) for n, answer in zip(batch, answers, strict=True)])
         if start == 0:
             await asyncio.sleep(0.5)  # until all have begun: who is let in first must not win every key
@@ -119,7 +120,7 @@ async def ddl(report: Report, site: Site, name: str, gate: str, text: str) -> No
     """Run one migration of the test's own."""
     store = site.open()
     report("ready")
-    await store.driver.run_ddl(text, "9999_of_the_test")
+    await driver_of(store).run_ddl(text, "9999_of_the_test")
     report("migrated")
     await store.close()
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
 from holdfast.kernel.proof.invariants import Inspector
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from tests.load.sites import Site
 
 CLAIMS = ("job_claimed", "job_taken_over")
@@ -32,7 +32,7 @@ class Proof(NamedTuple):
         return {(event.job_id, event.attempt): event.actor for event in self.all_of(*CLAIMS)}
 
 
-async def prove(store: SqlStore) -> Proof:
+async def prove(store: Store) -> Proof:
     jobs = {job.id: job async for batch in store.reads.all_jobs() for job in batch}
     events: dict[str, list[Event]] = defaultdict(list)
     async for batch in store.reads.all_events():

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import uuid_utils
 
 from holdfast.kernel.job import Spec
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 
 
 class Site(NamedTuple):
@@ -17,7 +17,7 @@ class Site(NamedTuple):
 
     def open(
         self, *, clock: Callable[[], int] | None = None, connections: int = 1, synchronous: str = "NORMAL"
-    ) -> SqlStore:
+    ) -> Store:
         """NORMAL, because these tests kill processes, not machines: a dead process loses nothing by it."""
         if self.kind == "sqlite":
             from holdfast.store.sqlite.driver import open_sqlite
@@ -36,7 +36,7 @@ def specs(count: int, **fields: object) -> list[Spec]:
     return [Spec(new_id(), "durable", "work", **fields) for _ in range(count)]  # type: ignore[arg-type]
 
 
-async def fill(store: SqlStore, made: Iterable[Spec], batch: int = 1000) -> None:
+async def fill(store: Store, made: Iterable[Spec], batch: int = 1000) -> None:
     left = list(made)
     for start in range(0, len(left), batch):
-        await store.submit(left[start : start + batch])
+        await store.jobs.submit(left[start : start + batch])

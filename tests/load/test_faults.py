@@ -15,7 +15,7 @@ import pytest
 from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import StoreLostError
 from holdfast.kernel.move import move
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from tests.load.conftest import migrated, postgres_site
 from tests.load.hands import success
 from tests.load.proof import prove
@@ -36,7 +36,7 @@ async def made(server: Server) -> Site:
 
 
 @asynccontextmanager
-async def behind_proxy(server: Server) -> AsyncIterator[tuple[SqlStore, Proxy]]:
+async def behind_proxy(server: Server) -> AsyncIterator[tuple[Store, Proxy]]:
     site = await made(server)
     address = urlsplit(site.address)
     assert address.port
@@ -82,24 +82,24 @@ async def test_a_cut_commit_is_asked_again_and_has_one_effect(wide_postgres: Ser
             how = chance.choice((Cut.BEFORE, Cut.AFTER))
             spec, op = specs(1)[0], new_id()
             proxy.cut(how, chance.choice((commits, commits, nth(chance.randrange(6)))))
-            answer, was_cut = await stubborn(lambda s=spec, o=op: store.submit([s], op_id=o), proxy)  # type: ignore[misc]
+            answer, was_cut = await stubborn(lambda s=spec, o=op: store.jobs.submit([s], op_id=o), proxy)  # type: ignore[misc]
             proxy.disarm()
             cut_off[how] += was_cut
             submitted += 1
             assert answer == [(spec.id, True)]
-            assert await store.submit([spec], op_id=op) == answer, "a repeat answers as the first did"
+            assert await store.jobs.submit([spec], op_id=op) == answer, "a repeat answers as the first did"
 
-            [job] = await store.claim(["default"], 1, "worker")
+            [job] = await store.jobs.claim(["default"], 1, "worker")
             assert job.id == spec.id
             changes, op = success([job], "worker"), new_id()
             how = chance.choice((Cut.BEFORE, Cut.AFTER))
             proxy.cut(how, chance.choice((commits, commits, nth(chance.randrange(6)))))
-            applied, was_cut = await stubborn(lambda c=changes, o=op: store.apply(c, op_id=o), proxy)  # type: ignore[misc]
+            applied, was_cut = await stubborn(lambda c=changes, o=op: store.jobs.apply(c, op_id=o), proxy)  # type: ignore[misc]
             proxy.disarm()
             cut_off[how] += was_cut
             finished += 1
             assert applied == ({job.id: job.version + 1}, [])
-            assert await store.apply(changes, op_id=op) == applied
+            assert await store.jobs.apply(changes, op_id=op) == applied
         proof = await prove(store)
     assert proof.wrong == []
     assert proof.states == {"succeeded": submitted}
@@ -113,17 +113,17 @@ async def test_a_refusal_is_remembered_too(wide_postgres: Server, how: Cut) -> N
     """The first answer was no; that it would be yes by now does not matter."""
     async with behind_proxy(wide_postgres) as (store, proxy):
         [spec] = specs(1, max_tries=3)
-        await store.submit([spec])
-        [job] = await store.claim(["default"], 1, "one")
+        await store.jobs.submit([spec])
+        [job] = await store.jobs.claim(["default"], 1, "one")
         changes = success([job._replace(attempt=2)], "one")
         proxy.cut(how, commits)
-        refused, was_cut = await stubborn(lambda: store.apply(changes, op_id="op"), proxy)
+        refused, was_cut = await stubborn(lambda: store.jobs.apply(changes, op_id="op"), proxy)
         assert was_cut
         assert [(no.job_id, no.why) for no in refused.refused] == [(job.id, "stale")]
-        await store.apply(move(DURABLE, [job], "hand_back", actor="one", owner="one"))
-        [job] = await store.claim(["default"], 1, "one")
+        await store.jobs.apply(move(DURABLE, [job], "hand_back", actor="one", owner="one"))
+        [job] = await store.jobs.claim(["default"], 1, "one")
         assert job.attempt == 2
-        assert await store.apply(changes, op_id="op") == refused
+        assert await store.jobs.apply(changes, op_id="op") == refused
         assert (await prove(store)).states == {"running": 1}
 
 
@@ -132,15 +132,15 @@ async def test_backends_that_are_terminated_are_replaced(wide_postgres: Server) 
     store = site.open(connections=2)
     admin = await asyncpg.connect(site.address)
     for _ in range(5):
-        await store.submit(specs(2))
-        assert len(await store.claim(["default"], 1, "one")) == 1
+        await store.jobs.submit(specs(2))
+        assert len(await store.jobs.claim(["default"], 1, "one")) == 1
         killed = await admin.fetch(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE application_name = 'holdfast' AND datname = current_database()"
         )
         assert killed
         await asyncio.sleep(0.05)
-        assert len(await store.claim(["default"], 1, "one")) == 1
+        assert len(await store.jobs.claim(["default"], 1, "one")) == 1
     assert (await prove(store)).wrong == []
     await store.close()
     await admin.close()
@@ -151,14 +151,14 @@ async def test_a_backend_that_dies_under_a_call(wide_postgres: Server) -> None:
     site = await made(wide_postgres)
     store = site.open()
     [spec] = specs(1)
-    await store.submit([spec])
-    [job] = await store.claim(["default"], 1, "one")
+    await store.jobs.submit([spec])
+    [job] = await store.jobs.claim(["default"], 1, "one")
     admin = await asyncpg.connect(site.address)
     blocker = await asyncpg.connect(site.address)
     transaction = blocker.transaction()
     await transaction.start()
     await blocker.execute("SELECT 1 FROM holdfast_job FOR UPDATE")
-    call = asyncio.create_task(store.apply(success([job], "one")))
+    call = asyncio.create_task(store.jobs.apply(success([job], "one")))
     waiting = "SELECT pid FROM pg_stat_activity WHERE application_name = 'holdfast' AND wait_event_type = 'Lock'"
     while not (pid := await admin.fetchval(waiting)):  # noqa: ASYNC110 -- only the server can tell
         await asyncio.sleep(0.01)
@@ -166,7 +166,7 @@ async def test_a_backend_that_dies_under_a_call(wide_postgres: Server) -> None:
     with pytest.raises(StoreLostError):
         await call
     await transaction.rollback()
-    applied = await store.apply(success([job], "one"))
+    applied = await store.jobs.apply(success([job], "one"))
     assert applied.versions == {job.id: 4}
     assert (await prove(store)).wrong == []
     for connection in (admin, blocker):
@@ -194,15 +194,15 @@ async def test_restarts_under_load() -> None:
         async def client() -> None:
             while not stop.is_set():
                 batch, op = specs(3, max_tries=50, lease_ms=600_000), new_id()
-                await insist(lambda b=batch, o=op: store.submit(b, op_id=o))  # type: ignore[misc]
+                await insist(lambda b=batch, o=op: store.jobs.submit(b, op_id=o))  # type: ignore[misc]
                 answered.update(spec.id for spec in batch)
 
         async def worker(name: str) -> None:
             while not stop.is_set():
-                jobs = await insist(lambda: store.claim(["default"], 3, name))
+                jobs = await insist(lambda: store.jobs.claim(["default"], 3, name))
                 if jobs:
                     changes, op = success(jobs, name), new_id()
-                    applied = await insist(lambda c=changes, o=op: store.apply(c, op_id=o))  # type: ignore[misc]
+                    applied = await insist(lambda c=changes, o=op: store.jobs.apply(c, op_id=o))  # type: ignore[misc]
                     ended.update(applied.versions)
                 await asyncio.sleep(0)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from tests.load.conftest import sqlite_site
 from tests.load.crew import Crew
 from tests.load.hands import success
@@ -23,14 +23,14 @@ async def test_a_write_lock_held_elsewhere_is_waited_for(tmp_path: Path, hands: 
     site = sqlite_site(tmp_path)
     store = site.open()
     await store.migrate()
-    await store.submit(specs(3))
+    await store.jobs.submit(specs(3))
     locker = hands.start("locker", site, hold_ms=1500)
     locker.wait_for("locked")
     began = time.monotonic()
     calls = asyncio.gather(
-        store.submit(specs(2)),
-        store.claim(["default"], 3, "one"),
-        store.submit(specs(1, key="k"), op_id="op"),
+        store.jobs.submit(specs(2)),
+        store.jobs.claim(["default"], 3, "one"),
+        store.jobs.submit(specs(1, key="k"), op_id="op"),
     )
     # Readers are not held up by it.
     assert await asyncio.wait_for(store.reads.totals(), 1) == (3, 3)
@@ -57,17 +57,17 @@ async def test_a_new_file_that_another_process_writes_to_is_opened(tmp_path: Pat
     other.execute("COMMIT")
     other.close()
     assert await migrating
-    assert len(await store.submit(specs(1))) == 1
+    assert len(await store.jobs.submit(specs(1))) == 1
     await store.close()
 
 
-async def _fill_up(store: SqlStore) -> tuple[set[str], sqlite3.Error]:
+async def _fill_up(store: Store) -> tuple[set[str], sqlite3.Error]:
     """The jobs that were answered, and what the call was told that found no room."""
     answered: set[str] = set()
     for _ in range(10_000):
         batch = specs(20, payload='"' + "x" * 2000 + '"')
         try:
-            await store.submit(batch)
+            await store.jobs.submit(batch)
         except sqlite3.Error as error:
             return answered, error
         answered.update(spec.id for spec in batch)
@@ -81,26 +81,26 @@ async def test_a_full_disk(tmp_path: Path, disk: Callable[[Path, int], AbstractC
         store = site.open(synchronous="FULL")
         await store.migrate()
         [first] = specs(1, queue="first", lease_ms=3_600_000)
-        await store.submit([first])
-        [job] = await store.claim(["first"], 1, "one")
+        await store.jobs.submit([first])
+        [job] = await store.jobs.claim(["first"], 1, "one")
 
         answered, error = await _fill_up(store)
         assert "full" in str(error) or "disk I/O" in str(error), f"the error does not name the disk: {error}"
         # Again and again: each call says the same, and none of them breaks the store.
         for _ in range(5):
             with pytest.raises(sqlite3.Error, match=r"full|disk I/O"):
-                await store.submit(specs(20, payload='"' + "x" * 2000 + '"'))
+                await store.jobs.submit(specs(20, payload='"' + "x" * 2000 + '"'))
         # More than the cache holds: this one finds no room in the middle, not at its commit.
         with pytest.raises(sqlite3.Error, match=r"full|disk I/O"):
-            await store.submit(specs(4_000, payload='"' + "x" * 2000 + '"'))
+            await store.jobs.submit(specs(4_000, payload='"' + "x" * 2000 + '"'))
         # What is there can be read.
         assert await store.reads.totals() == (len(answered) + 1,) * 2
 
         small.free()
-        applied = await store.apply(success([job], "one"))
+        applied = await store.jobs.apply(success([job], "one"))
         assert applied.versions == {job.id: 4}
         more = specs(20)
-        await store.submit(more)
+        await store.jobs.submit(more)
         proof = await prove(store)
         assert proof.wrong == []
         assert set(proof.jobs) == answered | {first.id} | {spec.id for spec in more}

@@ -16,10 +16,9 @@ from holdfast.catalog import BUILT_IN
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Spec
 from holdfast.store.dialect import NewJob
-from holdfast.store.jobs.admission import Door
-from holdfast.store.port import Feed
+from holdfast.store.jobs.admission import Admission
+from holdfast.store.port import Feed, Store
 from holdfast.store.postgres.dialect import PostgresDialect
-from holdfast.store.sql_store import SqlStore
 from holdfast.store.statements import numbered
 from tests.load.conftest import migrated, postgres_site, sqlite_site
 from tests.load.hands import success
@@ -30,7 +29,7 @@ EVENTS = 5_000_000 if os.environ.get("HOLDFAST_SOAK") else 100_000
 
 
 @asynccontextmanager
-async def postgres_store(server: Server) -> AsyncIterator[tuple[SqlStore, str]]:
+async def postgres_store(server: Server) -> AsyncIterator[tuple[Store, str]]:
     site = await asyncio.to_thread(lambda: migrated(postgres_site(server)))
     store = site.open(connections=2)
     try:
@@ -41,7 +40,7 @@ async def postgres_store(server: Server) -> AsyncIterator[tuple[SqlStore, str]]:
 
 async def submit_on(connection: Any, made: Sequence[Spec]) -> None:
     """The store's own statement, in a transaction that the test holds open."""
-    door = Door(BUILT_IN)
+    door = Admission(BUILT_IN)
     jobs: list[NewJob] = [door.admit(spec) for spec in made]
     query = next(PostgresDialect().create(jobs))
     statement = numbered("postgres", query.name)
@@ -65,8 +64,8 @@ async def test_an_older_position_that_commits_late_is_waited_for(wide_postgres: 
         await transaction.start()
         first, second = specs(2)
         await submit_on(late, [first])
-        await store.submit([second])
-        feed = store.feed()
+        await store.jobs.submit([second])
+        feed = store.log.feed()
         assert await polled(feed) == []
         await transaction.commit()
         assert [event.job_id for event in await polled(feed)] == [first.id, second.id]
@@ -85,7 +84,7 @@ async def test_a_younger_transaction_with_an_older_position_is_waited_for(wide_p
         await submit_on(young, [first])
         await submit_on(old, [second])
         await old_transaction.commit()
-        feed = store.feed()
+        feed = store.log.feed()
         assert await polled(feed) == [], "a position that is still under way was passed"
         await young_transaction.commit()
         assert [event.job_id for event in await polled(feed)] == [first.id, second.id]
@@ -100,8 +99,8 @@ async def test_positions_that_were_rolled_back_are_passed(wide_postgres: Server)
         transaction = writer.transaction()
         await transaction.start()
         await submit_on(writer, gone)
-        await store.submit(kept)
-        feed = store.feed()
+        await store.jobs.submit(kept)
+        feed = store.log.feed()
         assert await polled(feed) == []
         await transaction.rollback()
         found = await polled(feed)
@@ -116,8 +115,8 @@ async def test_a_long_transaction_elsewhere_does_not_hold_up_dense_positions(wid
         transaction = idle.transaction()
         await transaction.start()
         await idle.fetch("SELECT pg_current_xact_id()")
-        await store.submit(specs(4))
-        assert len(await store.feed().next()) == 4
+        await store.jobs.submit(specs(4))
+        assert len(await store.log.feed().next()) == 4
         await transaction.rollback()
         await idle.close()
 
@@ -125,7 +124,7 @@ async def test_a_long_transaction_elsewhere_does_not_hold_up_dense_positions(wid
 class Reader:
     """Follows the feed; a restart goes on from the position that it had."""
 
-    def __init__(self, store: SqlStore, chance: random.Random) -> None:
+    def __init__(self, store: Store, chance: random.Random) -> None:
         self.seen: list[Event] = []
         self.restarts = 0
         self._store = store
@@ -133,7 +132,7 @@ class Reader:
         self._done = asyncio.Event()
 
     async def follow(self) -> None:
-        feed = self._store.feed()
+        feed = self._store.log.feed()
         idle = 0
         while idle < 20:
             events = await feed.next(self._chance.choice((1, 10, 500, 2000)))
@@ -142,7 +141,7 @@ class Reader:
             if not events:
                 await asyncio.sleep(0.002)
             if self._chance.random() < 0.1:
-                feed = self._store.feed(feed.position)
+                feed = self._store.log.feed(feed.position)
                 self.restarts += 1
 
     def finish(self) -> None:
@@ -161,7 +160,7 @@ def check(seen: Sequence[Event], committed: Sequence[Event]) -> None:
     assert all(order == list(range(1, len(order) + 1)) for order in orders.values())
 
 
-async def all_events(store: SqlStore) -> list[Event]:
+async def all_events(store: Store) -> list[Event]:
     found: list[Event] = []
     while more := await store.reads.log(found[-1].pos if found else 0, 10_000):
         found += more
@@ -201,11 +200,11 @@ async def test_100000_events_with_writers_that_hold_back(wide_postgres: Server) 
             nonlocal left
             while left > 0:
                 size = chance.randrange(1, 300)
-                await store.submit(specs(size))
-                jobs = await store.claim(["default"], size, "engine")
+                await store.jobs.submit(specs(size))
+                jobs = await store.jobs.claim(["default"], size, "engine")
                 left -= size + 2 * len(jobs)
                 if jobs:
-                    await store.apply(success(jobs, "engine"))
+                    await store.jobs.apply(success(jobs, "engine"))
                     left -= len(jobs)
 
         following = asyncio.create_task(reader.follow())
@@ -227,14 +226,14 @@ async def test_sqlite_with_two_writers(tmp_path: Path) -> None:
     reader = Reader(reading, chance)
     left = EVENTS
 
-    async def engine(store: SqlStore, name: str) -> None:
+    async def engine(store: Store, name: str) -> None:
         nonlocal left
         while left > 0:
             size = chance.randrange(1, 400)
-            await store.submit(specs(size))
-            jobs = await store.claim(["default"], size, name)
+            await store.jobs.submit(specs(size))
+            jobs = await store.jobs.claim(["default"], size, name)
             if jobs:
-                await store.apply(success(jobs, name))
+                await store.jobs.apply(success(jobs, name))
             left -= size + 3 * len(jobs)
 
     following = asyncio.create_task(reader.follow())

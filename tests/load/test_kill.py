@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from tests.load.conftest import migrated, postgres_site, sqlite_site
 from tests.load.crew import Crew, Hand, crew
 from tests.load.proof import Proof, audited, proof_of, prove, twice
@@ -74,7 +74,7 @@ async def _fight(battle: Battle, seconds: float, seed: int) -> None:
     await store.close()
 
 
-async def _drain(site: Site, hands: Crew, store: SqlStore) -> None:
+async def _drain(site: Site, hands: Crew, store: Store) -> None:
     """The workers that are left finish the rest, with the reaper behind those that died."""
     deadline = time.monotonic() + 90
     while True:

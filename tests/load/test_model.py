@@ -67,7 +67,7 @@ class Machine(RuleBasedStateMachine):
         if lifecycle == "workflow" and waiting:
             fields["state"] = "waiting"
         spec = Spec(new_id(), lifecycle, "task", **fields)
-        assert self.done(self.store.submit([spec])) == [(spec.id, True)]
+        assert self.done(self.store.jobs.submit([spec])) == [(spec.id, True)]
         self.model.submit(spec.id, lifecycle, **fields)
 
     @rule(
@@ -81,10 +81,10 @@ class Machine(RuleBasedStateMachine):
         holder = self.model.holder_of("task", key)
         if holder is not None and duplicates == "reject":
             with pytest.raises(DuplicateKeyError) as refused:
-                self.done(self.store.submit([spec]))
+                self.done(self.store.jobs.submit([spec]))
             assert refused.value.job_id == holder
             return
-        [(job_id, created)] = self.done(self.store.submit([spec]))
+        [(job_id, created)] = self.done(self.store.jobs.submit([spec]))
         if holder is not None and duplicates == "return":
             assert (job_id, created) == (holder, False)
             return
@@ -106,7 +106,7 @@ class Machine(RuleBasedStateMachine):
     )
     def claim(self, queues: list[str], limit: int, owner: str, start: bool, new: bool) -> None:
         store = self.world.newcomer() if new else self.store
-        jobs: list[Job] = self.done(store.claim(queues, limit, owner, start=start))
+        jobs: list[Job] = self.done(store.jobs.claim(queues, limit, owner, start=start))
         may = self.model.claimable(queues)
         if new:
             # Who has just looked takes all that it may: the most urgent, in each lane the longest due.
@@ -169,7 +169,7 @@ class Machine(RuleBasedStateMachine):
         path = (table.row(job.state, command),)
         said = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
         moves = [Move(job.id, job.attempt, delay_ms, payload=said, outcome=outcome)]
-        applied = self.done(self.store.apply([Change(table, path, actor, moves, owner)]))
+        applied = self.done(self.store.jobs.apply([Change(table, path, actor, moves, owner)]))
         why = self._key_is_gone(job, command) or self.model.refuses(job.id, job.attempt, job.state, owner)
         if why is None:
             self.model.move(job.id, command, actor, delay_ms=delay_ms, outcome=outcome)
@@ -192,7 +192,7 @@ class Machine(RuleBasedStateMachine):
     def renew(self, which: int, stranger: bool) -> None:
         job = self.seen[-1 - which % len(self.seen)]
         owner = "stranger" if stranger else job.lease_owner or "one"
-        gone = self.done(self.store.renew(owner, [Lease(job.id, job.attempt)]))
+        gone = self.done(self.store.jobs.renew(owner, [Lease(job.id, job.attempt)]))
         now: Row = self.model.jobs[job.id]
         if now["attempt"] == job.attempt and now["lease_owner"] == owner and now["lease_until_ms"] > self.model.now:
             now["lease_until_ms"] = self.model.now + now["lease_ms"]
@@ -204,7 +204,7 @@ class Machine(RuleBasedStateMachine):
     @rule(which=pick, mode=st.sampled_from(("soft", "hard")))
     def request_cancel(self, which: int, mode: str) -> None:
         job = self.seen[-1 - which % len(self.seen)]
-        asked = self.done(self.store.request_cancel([Lease(job.id, job.attempt)], mode))
+        asked = self.done(self.store.jobs.request_cancel([Lease(job.id, job.attempt)], mode))
         now = self.model.jobs[job.id]
         if now["attempt"] == job.attempt and now["lease_owner"]:
             now["cancel_requested"] = "hard" if now["cancel_requested"] == "hard" else mode
@@ -216,21 +216,21 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def reap(self) -> None:
-        jobs = self.done(self.store.lost(100))
+        jobs = self.done(self.store.upkeep.lost(100))
         assert {job.id for job in jobs} == self.model.lost()
         for job in jobs:
             self._settle(job, lost(BUILT_IN[job.lifecycle], job), self.model.end_of_lost(job.id))
 
     @rule()
     def expire(self) -> None:
-        jobs = self.done(self.store.expired(100))
+        jobs = self.done(self.store.upkeep.expired(100))
         assert {job.id for job in jobs} == self.model.expired()
         for job in jobs:
             self._settle(job, expired(BUILT_IN[job.lifecycle], job), "expire")
 
     def _settle(self, job: Job, settled: Settled, command: str) -> None:
         change = Change(BUILT_IN[job.lifecycle], settled.path, "engine", [settled.move])
-        applied = self.done(self.store.apply([change]))
+        applied = self.done(self.store.jobs.apply([change]))
         self.model.move(job.id, command, "engine", outcome=settled.move.outcome)
         assert applied == ({job.id: self.model.jobs[job.id]["version"]}, [])
 

@@ -29,9 +29,9 @@ def test_stopped_for_longer_than_its_lease(site: Site, hands: Crew) -> None:
         while moved < JOBS:
             moved += await reap(store, store.tables)
             await asyncio.sleep(0.02)
-        jobs = await store.claim(["default"], JOBS, "another")
+        jobs = await store.jobs.claim(["default"], JOBS, "another")
         assert {job.attempt for job in jobs} == {2}
-        applied = await store.apply(success(jobs, "another", '"in time"'))
+        applied = await store.jobs.apply(success(jobs, "another", '"in time"'))
         assert len(applied.versions) == JOBS
         await store.close()
 
@@ -72,7 +72,7 @@ def test_stopped_and_not_yet_replaced(site: Site, hands: Crew) -> None:
 
     async def wait_for_the_end_of_the_lease() -> None:
         store = site.open()
-        while len(await store.lost(10)) < JOBS:  # noqa: ASYNC110 -- a lease ends by itself
+        while len(await store.upkeep.lost(10)) < JOBS:  # noqa: ASYNC110 -- a lease ends by itself
             await asyncio.sleep(0.02)
         await store.close()
 

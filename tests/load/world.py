@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.store import SqlStore
 from tests.load.sites import Site
+from tests.tables import driver_of
 
 T = TypeVar("T")
 START_MS = 1_800_000_000_000
@@ -32,7 +33,7 @@ class World:
 
     def newcomer(self) -> SqlStore:
         """A store that knows nothing yet, as in a process that has just started."""
-        return SqlStore(self.base.driver)
+        return SqlStore(driver_of(self.base))
 
     def begin(self) -> None:
         self.run(self._empty())

@@ -14,12 +14,13 @@ from holdfast.chores.reaper import Reaper
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import move
 from holdfast.observe.metrics import BUCKETS_S, MOST_LABELS, NAMES, OTHER, Bounded, Histogram, Tally
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.testing import MovableClock
 from holdfast.views.metrics_feed import MetricsFeed
 from tests.engines import STORES, address, engine_on
 from tests.observe.exposition import open_problems, problems, values
+from tests.tables import driver_of
 from tests.working import until, working
 
 
@@ -83,7 +84,7 @@ def test_labels_with_odd_letters_are_clean() -> None:
     assert values(text_of(tally.families({})))["job_failures_total", 'x"y\\z\n'] == 1
 
 
-Story = Callable[[SqlStore, MovableClock], Awaitable[None]]
+Story = Callable[[Store, MovableClock], Awaitable[None]]
 
 
 @pytest.fixture(params=STORES)
@@ -124,11 +125,11 @@ async def submit(engine: Engine, *tasks: str) -> list[str]:
     return await engine.asubmit_specs(specs)
 
 
-async def end(store: SqlStore, job_id: str, command: str, **said: Any) -> None:
+async def end(store: Store, job_id: str, command: str, **said: Any) -> None:
     job = await store.reads.get(job_id)
     assert job is not None
     [change] = move(store.tables[job.lifecycle], [job], command, actor="w1", owner="w1", **said)
-    applied = await store.apply([change])
+    applied = await store.jobs.apply([change])
     assert applied.refused == []
 
 
@@ -136,24 +137,24 @@ def test_everything_that_jobs_go_through_is_counted(clocked: Any) -> None:
     engine, clock = clocked
     declare(engine)
 
-    async def before(store: SqlStore, clock: MovableClock) -> None:
+    async def before(store: Store, clock: MovableClock) -> None:
         await submit(engine, "work")
-        await store.claim(["default"], 10, "w1")
+        await store.jobs.claim(["default"], 10, "w1")
         clock.advance("4s")
 
-    async def after(store: SqlStore, clock: MovableClock) -> None:
+    async def after(store: Store, clock: MovableClock) -> None:
         [running] = [job.id for job in await store.reads.get_many([*(await _all(store))])]
         await end(store, running, Command.SUCCEED)  # began before the count, ended 4 s later
         ids = await submit(engine, "work", "fetch", "poison")
         # Twice: a lane that is new may be noticed by the second look only.
-        claimed = [job for _ in range(2) for job in await store.claim(["default"], 10, "w1")]
+        claimed = [job for _ in range(2) for job in await store.jobs.claim(["default"], 10, "w1")]
         assert len(claimed) == 3
         clock.advance("1500ms")
         await end(store, ids[0], Command.RETRY)
         await end(store, ids[1], Command.FAIL, reason="E_HTTP")
         clock.advance("2m")
         assert await Reaper(store).run_once() == 1  # poison: its lease is over
-        again = await store.claim(["default"], 10, "w1")
+        again = await store.jobs.claim(["default"], 10, "w1")
         assert {job.id for job in again} == {ids[0], ids[2]}
         await end(store, ids[0], Command.CANCEL)
 
@@ -183,7 +184,7 @@ def test_everything_that_jobs_go_through_is_counted(clocked: Any) -> None:
     assert (shown["database_up",], shown["dead_letters",], shown["workers_alive",]) == (1, 0, 0)
 
 
-async def _all(store: SqlStore) -> list[str]:
+async def _all(store: Store) -> list[str]:
     return [job.id async for batch in store.reads.all_jobs() for job in batch]
 
 
@@ -191,10 +192,10 @@ def test_queues_are_read_when_asked(clocked: Any) -> None:
     engine, clock = clocked
     declare(engine)
 
-    async def before(store: SqlStore, clock: MovableClock) -> None:
+    async def before(store: Store, clock: MovableClock) -> None:
         await submit(engine, "work", "work")
 
-    async def after(store: SqlStore, clock: MovableClock) -> None:
+    async def after(store: Store, clock: MovableClock) -> None:
         clock.advance("30s")
         from holdfast.runtime.task import Task
 
@@ -219,11 +220,11 @@ def test_a_lifecycle_of_ones_own_is_counted_by_its_rows(clocked: Any) -> None:
 
     engine.task(lifecycle=own)(work)
 
-    async def nothing(store: SqlStore, clock: MovableClock) -> None: ...
+    async def nothing(store: Store, clock: MovableClock) -> None: ...
 
-    async def after(store: SqlStore, clock: MovableClock) -> None:
+    async def after(store: Store, clock: MovableClock) -> None:
         [job_id] = await submit(engine, "work")
-        await store.claim(["default"], 1, "w1")
+        await store.jobs.claim(["default"], 1, "w1")
         await end(store, job_id, Command.RETRY)
 
     shown, _ = told(engine, nothing, after, clock)
@@ -242,14 +243,14 @@ def test_what_workers_count_adds_up_and_never_falls(clocked: Any) -> None:
         for owner, renewed in (("old", 103), ("new", 5), ("new", 9)):
             await _worker(store, owner, renewed=renewed)
             found.append(values(text_of(await feed.scrape()))["lease_renewals_total",])
-        await store.driver.write(_gone())
+        await driver_of(store).write(_gone())
         found.append(values(text_of(await feed.scrape()))["lease_renewals_total",])
         return found
 
     assert engine.portal.call(tell()) == [3, 8, 12, 12]
 
 
-async def _worker(store: SqlStore, owner: str, **stats: int) -> None:
+async def _worker(store: Store, owner: str, **stats: int) -> None:
     from holdfast.worker.presence import Roster
 
     await Roster(store, owner, {"default": 1}, 1).seen(stats)

@@ -16,7 +16,7 @@ from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.settle import dead_letter
 from holdfast.runtime.handle import JobHandle
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.testing import MovableClock, drain
 from tests.engines import engine_on
 from tests.working import events_of, until, working
@@ -73,15 +73,15 @@ def test_every_arrow_of_the_document_is_taken_and_no_other(app: Engine) -> None:
         assert app.get_job(job.id).finished_at_ms is not None
 
     # What has not begun to run: from the queue, and from the hands of a worker that claimed it.
-    async def claim(store: SqlStore) -> None:
-        [job] = await store.claim(["idle"], 1, "worker-1", start=False)
+    async def claim(store: Store) -> None:
+        [job] = await store.jobs.claim(["idle"], 1, "worker-1", start=False)
         assert (job.state, job.lease_owner, job.started_at_ms) == ("assigned", "worker-1", None)
         assert job.lease_until_ms is not None
 
-    async def bury(store: SqlStore, job_id: str) -> None:
+    async def bury(store: Store, job_id: str) -> None:
         [job] = await store.reads.get_many([job_id])
         path, letter = dead_letter(DURABLE, job, Failure("corrupt", "permanent", "no JSON", {}), "parse_error")
-        assert (await store.apply([Change(DURABLE, path, "operator", [letter])])).versions
+        assert (await store.jobs.apply([Change(DURABLE, path, "operator", [letter])])).versions
 
     waiting = idle.submit()
     assert waiting.cancel("never mind") == "cancelled"
@@ -102,9 +102,9 @@ def test_every_arrow_of_the_document_is_taken_and_no_other(app: Engine) -> None:
     started = idle.submit()
     app.portal.call(app._on(claim))
 
-    async def start(store: SqlStore, owner: str) -> bool:
+    async def start(store: Store, owner: str) -> bool:
         [job] = await store.reads.get_many([started.id])
-        return bool((await store.apply(move(DURABLE, [job], Command.START, actor=owner, owner=owner))).versions)
+        return bool((await store.jobs.apply(move(DURABLE, [job], Command.START, actor=owner, owner=owner))).versions)
 
     assert not app.portal.call(app._on(start, "worker-2"))
     assert app.portal.call(app._on(start, "worker-1"))
@@ -203,8 +203,8 @@ def test_one_line_for_each_transition_whoever_makes_it(database: str, caplog: py
 
         jobs = [fails.submit(), never.options(delay="1h").submit(), stages.submit()]
 
-        async def lose(store: SqlStore) -> None:
-            assert len(await store.claim(["default"], 2, "worker-1")) == 2
+        async def lose(store: Store) -> None:
+            assert len(await store.jobs.claim(["default"], 2, "worker-1")) == 2
             clock.advance("2m")  # both are silent: one goes on as the next attempt, one is taken over
 
         app.portal.call(app._on(lose))

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from holdfast.store.port import Store
 from holdfast.store.postgres.driver import PostgresDriver, open_postgres
-from holdfast.store.sql_store import SqlStore
 from holdfast.store.sqlite.driver import open_sqlite
+from holdfast.store.store import SqlStore
 from tests.store.scenes import START_MS, Clock
 
 HERE = Path(__file__).parent
@@ -30,7 +31,7 @@ DELETE FROM holdfast_op; DELETE FROM holdfast_dead; DELETE FROM holdfast_seal; D
 DELETE FROM holdfast_lifecycle; DELETE FROM holdfast_gate; SELECT setval('holdfast_event_pos', 1, false);
 """
 
-Opener = Callable[[], AbstractAsyncContextManager[SqlStore]]
+Opener = Callable[[], AbstractAsyncContextManager[Store]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
-async def _migrated(store: SqlStore) -> None:
+async def _migrated(store: Store) -> None:
     await store.migrate()
     await store.close()
 
@@ -96,7 +97,7 @@ def database(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> Op
         shutil.copy(request.getfixturevalue("sqlite_template"), path)
 
         @asynccontextmanager
-        async def on_sqlite() -> AsyncIterator[SqlStore]:
+        async def on_sqlite() -> AsyncIterator[Store]:
             store = open_sqlite(path, clock=clock, synchronous="OFF")
             yield store
             await store.close()
@@ -107,20 +108,20 @@ def database(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> Op
     driver = request.getfixturevalue("postgres_driver")
 
     @asynccontextmanager
-    async def on_postgres() -> AsyncIterator[SqlStore]:
+    async def on_postgres() -> AsyncIterator[Store]:
         yield SqlStore(driver)
 
     return on_postgres
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def store(database: Opener) -> AsyncIterator[SqlStore]:
+async def store(database: Opener) -> AsyncIterator[Store]:
     async with database() as opened:
         yield opened
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def other(database: Opener) -> AsyncIterator[SqlStore]:
+async def other(database: Opener) -> AsyncIterator[Store]:
     """A second process's store on the same database."""
     async with database() as opened:
         yield opened

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 from holdfast.catalog import BUILT_IN
@@ -16,7 +17,6 @@ from holdfast.kernel.proof.invariants import COMPARED, Inspector
 from holdfast.kernel.proof.replay import replay
 from holdfast.kernel.state import LEASED
 from holdfast.store.port import Applied, Store
-from holdfast.store.sql_store import SqlStore
 
 START_MS = 1_800_000_000_000
 WORKER = "worker-1"
@@ -84,7 +84,7 @@ def spec(lifecycle: str = "durable", **fields: Any) -> Spec:
 
 
 async def submit(store: Store, lifecycle: str = "durable", **fields: Any) -> Job:
-    [answer] = await store.submit([spec(lifecycle, **fields)])
+    [answer] = await store.jobs.submit([spec(lifecycle, **fields)])
     return await fetch(store, answer.job_id)
 
 
@@ -117,18 +117,18 @@ async def apply_row(
     moves = [Move(job.id, job.attempt, **move)]
     if row.command == Command.DEAD_LETTER:
         moves = [settle.dead_letter(table, job._replace(state=row.source), FAILURE, "timeout").move]
-    return await store.apply([Change(table, (row,), owner or "engine", moves, owner)])
+    return await store.jobs.apply([Change(table, (row,), owner or "engine", moves, owner)])
 
 
-async def take(store: SqlStore, clock: Clock, job: Job, row: Transition, *, worker: str = WORKER) -> Job:
+async def take(store: Store, clock: Clock, job: Job, row: Transition, *, worker: str = WORKER) -> Job:
     """Move a job along one row, through the call that makes this move in the engine."""
     table = store.tables[job.lifecycle]
     if row.command == Command.CLAIM:
-        [taken] = await store.claim([job.queue], 1, worker, start=False)
+        [taken] = await store.jobs.claim([job.queue], 1, worker, start=False)
         assert taken.id == job.id
     elif row.command == Command.TAKE_OVER:
         clock.now_ms = max(clock.now_ms, job.lease_until_ms or 0)
-        [taken] = await store.take_over([job.queue], 1, worker)
+        [taken] = await store.jobs.take_over([job.queue], 1, worker)
         assert taken.id == job.id
     else:
         owner = worker if row.source in LEASED and row.command in WORKER_COMMANDS else None
@@ -151,7 +151,7 @@ def shortest_path(table: Lifecycle, goal: str) -> tuple[str, list[Transition]]:
     return start, ways[goal]
 
 
-async def bring(store: SqlStore, clock: Clock, table: Lifecycle, state: str, **fields: Any) -> Job:
+async def bring(store: Store, clock: Clock, table: Lifecycle, state: str, **fields: Any) -> Job:
     """A new job, brought into a state by the shortest path of rows; a second passes with each."""
     start, rows = shortest_path(table, state)
     job = await submit(store, table.name, state=start, **fields)
@@ -166,22 +166,22 @@ async def end(store: Store, job: Job, outcome: Outcome, **how: Any) -> Job:
     """What a worker does when its handler has ended."""
     table = BUILT_IN[job.lifecycle]
     path, move = settle.settle(table, job, outcome, **how)
-    applied = await store.apply([Change(table, path, WORKER, [move], job.lease_owner)])
+    applied = await store.jobs.apply([Change(table, path, WORKER, [move], job.lease_owner)])
     assert applied.refused == []
     return await fetch(store, job.id)
 
 
-async def reap(store: Store, tables: dict[str, Lifecycle] = BUILT_IN) -> list[Job]:
+async def reap(store: Store, tables: Mapping[str, Lifecycle] = BUILT_IN) -> list[Job]:
     """What the engine does about leases that ran out: one job after the other, as the kernel says."""
-    jobs = await store.lost(1_000)
+    jobs = await store.upkeep.lost(1_000)
     for job in jobs:
         path, move = settle.lost(tables[job.lifecycle], job)
-        applied = await store.apply([Change(tables[job.lifecycle], path, "reaper", [move])])
+        applied = await store.jobs.apply([Change(tables[job.lifecycle], path, "reaper", [move])])
         assert applied.refused == []
     return [await fetch(store, job.id) for job in jobs]
 
 
-async def assert_clean(store: SqlStore, job_id: str) -> None:
+async def assert_clean(store: Store, job_id: str) -> None:
     """The row equals the replay of its events, and no invariant is broken."""
     job, events = await fetch(store, job_id), await store.reads.events(job_id)
     told = replay(store.tables[job.lifecycle], events)
@@ -189,7 +189,7 @@ async def assert_clean(store: SqlStore, job_id: str) -> None:
     assert Inspector(store.tables).job(job, events) == []
 
 
-async def assert_all_clean(store: SqlStore) -> int:
+async def assert_all_clean(store: Store) -> int:
     """Every invariant over every job; returns how many events there are."""
     inspector = Inspector(store.tables)
     jobs, log = await everything(store)

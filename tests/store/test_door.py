@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.kernel.errors import PayloadError
 from holdfast.kernel.payload.encoding import decode, encode
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from tests.store.scenes import everything, fetch, spec
 
 
@@ -34,10 +34,10 @@ JSON_TEXTS = ["tags", "options", "payload"]
 
 
 @pytest.mark.parametrize("case", BAD_VALUES)
-async def test_a_bad_payload_never_reaches_the_store(store: SqlStore, case: str) -> None:
+async def test_a_bad_payload_never_reaches_the_store(store: Store, case: str) -> None:
     value, field, problem = BAD_VALUES[case]
     with pytest.raises(PayloadError) as refused:
-        await store.submit([spec(payload=encode({"fine": 1})), spec(payload=encode(value))])
+        await store.jobs.submit([spec(payload=encode({"fine": 1})), spec(payload=encode(value))])
     assert (refused.value.field, refused.value.problem) == (field, problem)
     assert refused.value.remedy
     assert await everything(store) == ([], [])
@@ -47,10 +47,10 @@ async def test_a_bad_payload_never_reaches_the_store(store: SqlStore, case: str)
     ("text", "problem"), [("a\x00b", "contains a NUL character"), ("a\udfffb", "contains a lone surrogate")]
 )
 @pytest.mark.parametrize("field", TEXTS + JSON_TEXTS)
-async def test_bad_text_in_any_field_is_refused(store: SqlStore, field: str, text: str, problem: str) -> None:
+async def test_bad_text_in_any_field_is_refused(store: Store, field: str, text: str, problem: str) -> None:
     bad = spec(**({"key": "k", field: text}))
     with pytest.raises(PayloadError) as refused:
-        await store.submit([spec(), bad])
+        await store.jobs.submit([spec(), bad])
     assert (refused.value.field, refused.value.problem) == (field, problem)
     assert str(refused.value) == f"{field} {problem}; {refused.value.remedy}"
     assert await everything(store) == ([], [])
@@ -58,17 +58,17 @@ async def test_bad_text_in_any_field_is_refused(store: SqlStore, field: str, tex
 
 @pytest.mark.parametrize("field", ["priority", "max_tries", "lease_ms"])
 @pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**63, 1.5, "high", True])
-async def test_a_number_that_is_none_of_32_bits_is_refused(store: SqlStore, field: str, number: object) -> None:
+async def test_a_number_that_is_none_of_32_bits_is_refused(store: Store, field: str, number: object) -> None:
     with pytest.raises(PayloadError) as refused:
-        await store.submit([spec(), spec("durable", **{field: number})])
+        await store.jobs.submit([spec(), spec("durable", **{field: number})])
     assert (refused.value.field, refused.value.problem) == (field, "is out of range")
     assert await everything(store) == ([], [])
 
 
 @pytest.mark.parametrize("field", TEXTS)
-async def test_what_is_no_text_is_refused(store: SqlStore, field: str) -> None:
+async def test_what_is_no_text_is_refused(store: Store, field: str) -> None:
     with pytest.raises(PayloadError) as refused:
-        await store.submit([spec(), spec(key="k")._replace(**{field: 3})])  # type: ignore[arg-type]
+        await store.jobs.submit([spec(), spec(key="k")._replace(**{field: 3})])  # type: ignore[arg-type]
     assert (refused.value.field, refused.value.problem) == (field, "is no text: 3")
     assert await everything(store) == ([], [])
 
@@ -77,19 +77,19 @@ async def test_what_is_no_text_is_refused(store: SqlStore, field: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "nonsense", "01900000-0000-7000-8000-FFFFFFFFFFFF", "0190000-00000-7000-8000-ffffffffffff"]
 )
-async def test_an_id_of_the_wrong_form_is_refused(store: SqlStore, field: str, text: str) -> None:
+async def test_an_id_of_the_wrong_form_is_refused(store: Store, field: str, text: str) -> None:
     wrong: dict[str, Any] = {field: text}
     with pytest.raises(PayloadError) as refused:
-        await store.submit([spec(), spec()._replace(**wrong)])
+        await store.jobs.submit([spec(), spec()._replace(**wrong)])
     assert (refused.value.field, refused.value.problem) == (field, "is no job id")
     assert await everything(store) == ([], [])
 
 
 @pytest.mark.parametrize("number", [2**31 - 1, -(2**31), 0])
-async def test_the_outermost_priorities_are_fine(store: SqlStore, number: int) -> None:
-    await store.submit([one := spec(priority=number)])
+async def test_the_outermost_priorities_are_fine(store: Store, number: int) -> None:
+    await store.jobs.submit([one := spec(priority=number)])
     assert (await fetch(store, one.id)).priority == number
-    assert [job.id for job in await store.claim(["default"], 1, "w")] == [one.id]
+    assert [job.id for job in await store.jobs.claim(["default"], 1, "w")] == [one.id]
 
 
 VALUES: dict[str, Any] = {
@@ -103,21 +103,21 @@ VALUES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("case", VALUES)
-async def test_what_passes_the_door_comes_back_as_it_was(store: SqlStore, case: str) -> None:
+async def test_what_passes_the_door_comes_back_as_it_was(store: Store, case: str) -> None:
     text = encode(VALUES[case])
-    await store.submit([one := spec(payload=text)])
+    await store.jobs.submit([one := spec(payload=text)])
     job = await fetch(store, one.id)
     assert job.payload == text
     assert decode(job.payload) == VALUES[case]
 
 
 @pytest.mark.parametrize("text", ["", " ", "ü", "日本語", "🙂", "'; --", "%s", ":name", "$1", "{}", "a" * 5_000])
-async def test_odd_names_are_names(store: SqlStore, text: str) -> None:
+async def test_odd_names_are_names(store: Store, text: str) -> None:
     fields = dict.fromkeys(TEXTS, text)
-    await store.submit([one := spec(**fields)])
+    await store.jobs.submit([one := spec(**fields)])
     job = await fetch(store, one.id)
     assert (job.task, job.queue, job.key, job.correlation_id) == (text, text, text, text)
-    assert [taken.id for taken in await store.claim([text], 1, text)] == [one.id]
+    assert [taken.id for taken in await store.jobs.claim([text], 1, text)] == [one.id]
     for event in await store.reads.events(one.id):
         assert event.actor == text
     assert await store.reads.key_holder(text, text) == one.id

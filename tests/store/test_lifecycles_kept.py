@@ -12,7 +12,7 @@ from holdfast.kernel.event import SCHEMA_VERSION
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition
 from holdfast.kernel.proof.invariants import Inspector
 from holdfast.kernel.state import Canonical, State
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from tests.store.scenes import Clock, bring, take
 
 EXTENDED = Lifecycle(
@@ -28,7 +28,7 @@ EXTENDED = Lifecycle(
 
 @pytest.mark.rule("D29")
 async def test_a_lifecycle_of_ones_own_is_kept_and_audited_without_its_code(
-    store: SqlStore, other: SqlStore, clock: Clock
+    store: Store, other: Store, clock: Clock
 ) -> None:
     await store.register(EXTENDED)
     await store.register(EXTENDED)
@@ -46,7 +46,7 @@ async def test_a_lifecycle_of_ones_own_is_kept_and_audited_without_its_code(
     assert known["extended"].state("skipped") == "halted"
 
 
-async def test_a_table_may_be_registered_anew(store: SqlStore, other: SqlStore) -> None:
+async def test_a_table_may_be_registered_anew(store: Store, other: Store) -> None:
     await store.register(EXTENDED)
     data = EXTENDED.to_dict()
     wider = Lifecycle.from_dict(data | {"policies": data["policies"] | {"lease_ms": 90_000}})

@@ -8,8 +8,7 @@ from holdfast.kernel.errors import NotAllowedError
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition, Tries
 from holdfast.kernel.move import Change, Move
 from holdfast.kernel.state import LEASED, OVER, Canonical
-from holdfast.store.port import Applied, Refusal
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Applied, Refusal, Store
 from tests.store.scenes import (
     ROWS,
     STATES,
@@ -27,7 +26,7 @@ ALL_COMMANDS = sorted({*Command, *(str(row.command) for _, row in ROWS)})
 @pytest.mark.rule("C02", "D02", "D04", "D05", "D27", "P02", "P03", "W02", "S02")
 @pytest.mark.parametrize(("table", "row"), ROWS, ids=name_of_row)
 async def test_a_row_moves_the_job_and_writes_its_event(
-    store: SqlStore, clock: Clock, table: Lifecycle, row: Transition
+    store: Store, clock: Clock, table: Lifecycle, row: Transition
 ) -> None:
     before = await bring(store, clock, table, row.source.value, correlation_id="c-1")
     told_before = await store.reads.events(before.id)
@@ -66,7 +65,7 @@ async def test_a_row_moves_the_job_and_writes_its_event(
 @pytest.mark.rule("C02", "D02", "D04", "P02", "W02", "S02", "S06", "S10")
 @pytest.mark.parametrize(("table", "state"), STATES, ids=name_of_row)
 async def test_from_a_state_there_are_its_rows_and_nothing_else(
-    store: SqlStore, clock: Clock, table: Lifecycle, state: str
+    store: Store, clock: Clock, table: Lifecycle, state: str
 ) -> None:
     job = await bring(store, clock, table, state)
     allowed = table.commands(state)
@@ -82,28 +81,28 @@ async def test_from_a_state_there_are_its_rows_and_nothing_else(
     before = await dump(store, job.id)
     others = [row for row in table.transitions if row.source != state]
     changes = [Change(table, (row,), "engine", [Move(job.id, job.attempt)]) for row in others]
-    applied = await store.apply(changes)
+    applied = await store.jobs.apply(changes)
     assert applied == Applied({}, [Refusal(job.id, "state", state, job.attempt)] * len(others))
     assert await dump(store, job.id) == before
 
 
-async def test_a_row_of_another_lifecycle_is_refused(store: SqlStore, clock: Clock) -> None:
+async def test_a_row_of_another_lifecycle_is_refused(store: Store, clock: Clock) -> None:
     tables = store.tables
     job = await bring(store, clock, tables["durable"], "running")
     row = tables["crawl"].row("running", Command.SUCCEED)
     before = await dump(store, job.id)
-    applied = await store.apply([Change(tables["crawl"], (row,), "engine", [Move(job.id, job.attempt)])])
+    applied = await store.jobs.apply([Change(tables["crawl"], (row,), "engine", [Move(job.id, job.attempt)])])
     assert applied == Applied({}, [Refusal(job.id, "state", "running", 1)])
     assert await dump(store, job.id) == before
 
 
 @pytest.mark.rule("D05")
-async def test_a_path_of_rows_is_one_change_with_an_event_for_each(store: SqlStore, clock: Clock) -> None:
+async def test_a_path_of_rows_is_one_change_with_an_event_for_each(store: Store, clock: Clock) -> None:
     table = store.tables["durable"]
     job = await bring(store, clock, table, "assigned")
     path = (table.row("assigned", Command.START), table.row("running", Command.SUCCEED))
     move = Move(job.id, job.attempt, reason="quick", payload='{"n":1}', outcome='{"result":1}')
-    assert await store.apply([Change(table, path, "worker-1", [move], "worker-1")]) == Applied({job.id: 4}, [])
+    assert await store.jobs.apply([Change(table, path, "worker-1", [move], "worker-1")]) == Applied({job.id: 4}, [])
     started, succeeded = (await store.reads.events(job.id))[2:]
     assert (started.seq, started.type, started.payload, started.digest) == (3, "job_started", None, None)
     assert (succeeded.seq, succeeded.type, succeeded.payload) == (4, "job_succeeded", '{"n":1}')
@@ -111,7 +110,7 @@ async def test_a_path_of_rows_is_one_change_with_an_event_for_each(store: SqlSto
     await assert_clean(store, job.id)
 
 
-async def test_one_call_moves_what_it_may_and_refuses_the_rest(store: SqlStore, clock: Clock) -> None:
+async def test_one_call_moves_what_it_may_and_refuses_the_rest(store: Store, clock: Clock) -> None:
     table = store.tables["durable"]
     running = [await bring(store, clock, table, "running") for _ in range(3)]
     done = await bring(store, clock, table, "succeeded")
@@ -119,7 +118,7 @@ async def test_one_call_moves_what_it_may_and_refuses_the_rest(store: SqlStore, 
     row = table.row("running", Command.SUCCEED)
     moves = [Move(job.id, job.attempt) for job in (*running, done)]
     moves += [Move(nobody, 1), Move(running[0].id, 7)]
-    applied = await store.apply([Change(table, (row,), "engine", moves[3:])])
+    applied = await store.jobs.apply([Change(table, (row,), "engine", moves[3:])])
     assert sorted(applied.refused) == sorted(
         [
             Refusal(done.id, "state", "succeeded", 1),
@@ -127,15 +126,15 @@ async def test_one_call_moves_what_it_may_and_refuses_the_rest(store: SqlStore, 
             Refusal(running[0].id, "stale", "running", 1),
         ]
     )
-    applied = await store.apply([Change(table, (row,), "engine", moves[:5])])
+    applied = await store.jobs.apply([Change(table, (row,), "engine", moves[:5])])
     assert applied.versions == {job.id: 4 for job in running}
     assert {refusal.why for refusal in applied.refused} == {"state", "missing"}
-    assert await store.apply([]) == Applied({}, [])
-    assert await store.apply([Change(table, (row,), "engine", [])]) == Applied({}, [])
+    assert await store.jobs.apply([]) == Applied({}, [])
+    assert await store.jobs.apply([Change(table, (row,), "engine", [])]) == Applied({}, [])
 
 
 @pytest.mark.rule("D04")
-async def test_time_never_falls_even_when_the_clock_does(store: SqlStore, clock: Clock) -> None:
+async def test_time_never_falls_even_when_the_clock_does(store: Store, clock: Clock) -> None:
     job = await bring(store, clock, store.tables["durable"], "running")
     clock.advance(-600_000)
     after = await take(store, clock, job, store.tables["durable"].row("running", Command.SUCCEED))

@@ -14,8 +14,7 @@ from holdfast.kernel.lifecycle import Command, Transition
 from holdfast.kernel.move import Change, Move
 from holdfast.kernel.outcome import Cancelled, Done, Fail, Outcome, Partial, Retry, Skip, TimedOut
 from holdfast.kernel.state import RANK
-from holdfast.store.port import Lease
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Lease, Store
 from tests.store.scenes import FAILURE, Clock, assert_all_clean, everything, reap, spec
 
 JOBS = 1_000
@@ -50,7 +49,7 @@ def changes(jobs: list[Job], chance: random.Random) -> list[Change]:
     return made
 
 
-async def outsiders(store: SqlStore, chance: random.Random, ids: list[str]) -> None:
+async def outsiders(store: Store, chance: random.Random, ids: list[str]) -> None:
     """People and chores: cancel, release, expire, resume, clean."""
     for job in sorted(await store.reads.get_many(chance.sample(ids, 20))):
         table = BUILT_IN[job.lifecycle]
@@ -66,15 +65,15 @@ async def outsiders(store: SqlStore, chance: random.Random, ids: list[str]) -> N
         rows = [row for row in rows if row.command in commands]
         if rows:
             row = chance.choice(rows)
-            await store.apply([Change(table, (row,), "ann", [Move(job.id, job.attempt)])])
-    for job in await store.expired(10):
+            await store.jobs.apply([Change(table, (row,), "ann", [Move(job.id, job.attempt)])])
+    for job in await store.upkeep.expired(10):
         path, move = settle.expired(BUILT_IN[job.lifecycle], job)
-        await store.apply([Change(BUILT_IN[job.lifecycle], path, "expirer", [move])])
+        await store.jobs.apply([Change(BUILT_IN[job.lifecycle], path, "expirer", [move])])
 
 
 @pytest.mark.slow
 @pytest.mark.rule("D03", "D04", "D05", "D25")
-async def test_a_thousand_jobs_under_chance(store: SqlStore, other: SqlStore, clock: Clock) -> None:
+async def test_a_thousand_jobs_under_chance(store: Store, other: Store, clock: Clock) -> None:
     chance = random.Random(20_261_116)
     specs = [
         spec(
@@ -88,7 +87,7 @@ async def test_a_thousand_jobs_under_chance(store: SqlStore, other: SqlStore, cl
         for _ in range(JOBS)
     ]
     for at in range(0, JOBS, 100):
-        await store.submit(specs[at : at + 100])
+        await store.jobs.submit(specs[at : at + 100])
 
     ids = [one.id for one in specs]
     held: list[Job] = []
@@ -97,15 +96,15 @@ async def test_a_thousand_jobs_under_chance(store: SqlStore, other: SqlStore, cl
         one = store if turn % 2 else other
         for worker in WORKERS:
             start = chance.random() < 0.7
-            held += await one.claim(["default"], chance.randrange(30), worker, start=start)
-            held += await one.take_over(["default"], chance.randrange(5), worker)
+            held += await one.jobs.claim(["default"], chance.randrange(30), worker, start=start)
+            held += await one.jobs.take_over(["default"], chance.randrange(5), worker)
         chance.shuffle(held)
         ending, held = held[:30], held[30:]
-        applied = await one.apply(changes(ending, chance))
+        applied = await one.jobs.apply(changes(ending, chance))
         refused.update(refusal.why for refusal in applied.refused)
         for worker in WORKERS:
             mine = [Lease(job.id, job.attempt) for job in held if job.lease_owner == worker]
-            await one.renew(worker, [lease for lease in mine if chance.random() < 0.5])
+            await one.jobs.renew(worker, [lease for lease in mine if chance.random() < 0.5])
         await outsiders(one, chance, ids)
         clock.advance(chance.choice([1, 1_000, 10_000, 45_000]))
         await reap(one)
@@ -133,7 +132,7 @@ async def test_a_thousand_jobs_under_chance(store: SqlStore, other: SqlStore, cl
     assert set(claims.values()) == {1}
 
     clock.advance(600_000)
-    while await reap(store) + await store.take_over(["default"], 1_000, "w-4"):
+    while await reap(store) + await store.jobs.take_over(["default"], 1_000, "w-4"):
         clock.advance(600_000)
-    assert await store.lost(10) == []
+    assert await store.upkeep.lost(10) == []
     await assert_all_clean(store)

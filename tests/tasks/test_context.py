@@ -73,7 +73,7 @@ def test_nothing_is_kept_for_who_has_lost_the_job(app: Engine) -> None:
         store = await app.opened()
         job = await store.reads.get(job_id)
         assert job is not None
-        await store.apply(move(app.table("durable"), [job], Command.LOSE, actor="reaper", reason="lease_expired"))
+        await store.jobs.apply(move(app.table("durable"), [job], Command.LOSE, actor="reaper", reason="lease_expired"))
 
     @app.task
     def late(ctx: Context) -> None:

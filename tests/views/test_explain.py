@@ -13,8 +13,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.kernel.state import Canonical
-from holdfast.store.admin.dead_letters import Letter
-from holdfast.store.admin.operating import Pause
+from holdfast.store.port import Letter, Pause
 from holdfast.testing import MovableClock, drain
 from holdfast.views.explain import Explanation, Situation, explain
 from holdfast.views.phrases import span

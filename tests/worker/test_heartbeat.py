@@ -153,9 +153,11 @@ async def test_when_a_lease_is_renewed(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "leases.db", clock=lambda: START_MS)
     await store.migrate()
     ids = [f"00000000-0000-0000-0000-00000000000{n}" for n in (1, 2, 3)]
-    await store.submit([Spec(ids[0], "crawl", "t", lease_ms=90_000), Spec(ids[1], "durable", "t", lease_ms=30_000)])
-    await store.submit([Spec(ids[2], "durable", "t", lease_ms=120_000)])
-    jobs = {job.id: job for job in await store.claim(["default"], 9, "me")}
+    await store.jobs.submit(
+        [Spec(ids[0], "crawl", "t", lease_ms=90_000), Spec(ids[1], "durable", "t", lease_ms=30_000)]
+    )
+    await store.jobs.submit([Spec(ids[2], "durable", "t", lease_ms=120_000)])
+    jobs = {job.id: job for job in await store.jobs.claim(["default"], 9, "me")}
     await store.close()
 
     heart, beats = Heart(), Heartbeat("unused", "me", lambda *_: None, nobody)

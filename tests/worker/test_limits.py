@@ -114,7 +114,7 @@ def test_a_job_that_waits_for_its_limit_says_so(app: Engine) -> None:
 
     async def taken() -> str:
         store = await app.opened()
-        [job] = await store.claim(["default"], 10, "w1")
+        [job] = await store.jobs.claim(["default"], 10, "w1")
         assert job.id == first.id
         return (await explain_job(store, second.id)).sentence
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from holdfast import Engine, HoldfastError, JobFailedError
-from holdfast.store.admin.operating import Operating
 from holdfast.store.dialect import Lane
 from holdfast.store.jobs.claiming import Lanes
 from holdfast.worker.weights import weights
@@ -311,7 +310,7 @@ def test_both_queues_of_a_weighted_worker_are_served(app: Engine) -> None:
 
 def test_a_worker_is_on_record_while_it_works(app: Engine) -> None:
     async def workers() -> list[tuple[str, tuple[str, ...], int, dict[str, int]]]:
-        rows = await Operating(await app.opened()).workers()
+        rows = await (await app.opened()).admin.workers.list()
         return [(row.owner, row.queues, row.concurrency, row.stats) for row in rows]
 
     with working(app, queues="default:2", concurrency=7) as worker:

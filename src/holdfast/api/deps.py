@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 
 from holdfast.api.access.keys import Caller
 from holdfast.runtime.engine import Engine
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 
 
 # Asynchronous, although they wait for nothing: the framework would run them in a thread each otherwise.
@@ -17,7 +17,7 @@ async def _engine(request: Request) -> Engine:
     return engine
 
 
-async def _store(request: Request) -> SqlStore:
+async def _store(request: Request) -> Store:
     return await (await _engine(request)).opened()
 
 
@@ -29,7 +29,7 @@ async def _caller(request: Request) -> Caller:
 EngineDep = Annotated[Engine, Depends(_engine)]
 """The engine. The route runs in its loop: await its store, never its blocking calls."""
 
-StoreDep = Annotated[SqlStore, Depends(_store)]
+StoreDep = Annotated[Store, Depends(_store)]
 """The engine's store, opened and brought up to date."""
 
 CallerDep = Annotated[Caller, Depends(_caller)]

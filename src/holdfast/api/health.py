@@ -18,7 +18,6 @@ from holdfast.api.problems.kinds import PROBLEM_SCHEMA, unavailable
 from holdfast.observe.logs import get_logger
 from holdfast.runtime.engine import Engine
 from holdfast.store.script import Query, Script
-from holdfast.store.statements import migrations
 from holdfast.views.metrics_feed import MetricsFeed
 
 READY_S = 3.0
@@ -50,15 +49,16 @@ async def readyz(engine: EngineDep) -> dict[str, str]:
     try:
         async with asyncio.timeout(READY_S):
             store = await engine.opened()
-            have = {row[0] for row in await store.driver.read(_migrations())}
+            schema = await store.schema()
     except Exception as error:
         log.warning("not_ready", error=str(error) or type(error).__name__)
         raise unavailable("the database does not answer") from error
-    known = {name for name, _ in migrations(store.dialect.name)}
-    if known - have:
-        raise unavailable(f"the database lacks migrations: {_listed(known - have)}; run `holdfast db migrate`")
-    if have - known:
-        raise unavailable(f"the database has migrations of a later version: {_listed(have - known)}; use that version")
+    if schema.pending:
+        raise unavailable(f"the database lacks migrations: {_listed(schema.pending)}; run `holdfast db migrate`")
+    if schema.unknown:
+        raise unavailable(
+            f"the database has migrations of a later version: {_listed(schema.unknown)}; use that version"
+        )
     return {"status": "ready"}
 
 
@@ -99,5 +99,5 @@ def _migrations() -> Script[list[Any]]:
     return rows
 
 
-def _listed(names: set[str]) -> str:
+def _listed(names: list[str]) -> str:
     return ", ".join(sorted(names))

@@ -21,7 +21,6 @@ from holdfast.config import ConfigError
 from holdfast.observe.logs import get_logger
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.serving import Stop
-from holdfast.store.admin.api_keys import ApiKeys
 from holdfast.worker.weights import Queues
 from holdfast.worker.worker import Worker
 
@@ -92,7 +91,7 @@ class Service:
     async def start(self) -> str:
         """Where it listens, once it does."""
         store = await self._engine.opened()
-        if self._settings.require_key and not await ApiKeys(store).any_live():
+        if self._settings.require_key and not await store.admin.keys.any_live():
             raise ConfigError(
                 f"{self._settings.host} can be reached by others, and there is no key to keep them out",
                 field="host",
@@ -110,7 +109,7 @@ class Service:
         self._metrics = await metrics_of(self.app)
         await self._metrics.start()
         if self._with_chores:
-            self._chores = Chores(store, self._engine.waker)
+            self._chores = Chores(store)
             self._chores.start()
         log.info("serving", url=settings.url, worker=self._worker is not None, chores=self._with_chores)
         return settings.url

@@ -12,7 +12,6 @@ from holdfast.audit.findings import Progress
 from holdfast.audit.process import run_apart, run_pass
 from holdfast.kernel.errors import StoreError
 from holdfast.kernel.proof.invariants import Violation
-from holdfast.store.migrate import pending
 from holdfast.store.open import SQLITE, open_store
 
 __all__ = ["Progress", "Report", "audit"]
@@ -71,10 +70,11 @@ async def _readable(url: str) -> None:
         raise StoreError(f"there is no database at {path}", field="db", remedy="check the address")
     store = open_store(url)
     try:
-        missing = await pending(store.driver)
+        schema = await store.schema()
     finally:
         await store.close()
-    if missing:
+    schema.refuse_unknown()
+    if schema.pending:
         raise StoreError(
-            f"the database lacks {', '.join(missing)}", field="db", remedy="run `holdfast db migrate` first"
+            f"the database lacks {', '.join(schema.pending)}", field="db", remedy="run `holdfast db migrate` first"
         )

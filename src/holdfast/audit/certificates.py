@@ -13,8 +13,7 @@ from holdfast.kernel.proof.invariants import expire_after
 from holdfast.kernel.proof.merkle import proof
 from holdfast.kernel.proof.replay import replay
 from holdfast.kernel.proof.seal import Entry, Header, header_leaf, unpack
-from holdfast.store.port import Store
-from holdfast.store.reads import SealRow
+from holdfast.store.port import SealRow, Store
 
 
 class NotProvenError(HoldfastError):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.audit.findings import Findings
 from holdfast.kernel.graph.joins import breaches
-from holdfast.store.reads import Reads
+from holdfast.store.port import Reads
 
 FLOWS_AT_ONCE = 500
 NODES_AT_ONCE = 20_000

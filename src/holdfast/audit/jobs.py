@@ -14,13 +14,12 @@ from holdfast.audit.findings import Findings, Progress, Tick
 from holdfast.audit.flows import check_flows
 from holdfast.audit.purges import PurgeLog, among
 from holdfast.kernel.event import Event
-from holdfast.kernel.job import Job
+from holdfast.kernel.job import Job, is_id
 from holdfast.kernel.policy import KeyHold
 from holdfast.kernel.proof.invariants import Inspector, Violation
+from holdfast.kernel.proof.purge import PAYLOADS
 from holdfast.kernel.proof.replay import said_by
-from holdfast.store.read.reading import is_id
-from holdfast.store.reads import Reads
-from holdfast.store.upkeep.purge_record import PAYLOADS
+from holdfast.store.port import Reads
 
 JOBS_AT_ONCE = 4000
 EVENTS_AT_ONCE = 16_000

@@ -6,9 +6,9 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from holdfast.audit.findings import Findings
+from holdfast.kernel.proof.purge import JOBS, Ranges, purge_digest
 from holdfast.kernel.proof.seal import NOTHING
-from holdfast.store.reads import PurgeRow, Reads
-from holdfast.store.upkeep.purge_record import JOBS, Ranges, purge_digest
+from holdfast.store.port import PurgeRow, Reads
 
 PAGE = 20
 CACHED = 32

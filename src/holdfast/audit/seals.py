@@ -11,9 +11,9 @@ from holdfast.audit.purges import PurgeLog, among
 from holdfast.kernel.event import Event, leaf
 from holdfast.kernel.proof.invariants import Violation
 from holdfast.kernel.proof.merkle import Accumulator, root
+from holdfast.kernel.proof.purge import JOBS, PAYLOADS, Ranges
 from holdfast.kernel.proof.seal import NOTHING, Entry, header_leaf, pack, unpack
-from holdfast.store.reads import Reads, SealRow
-from holdfast.store.upkeep.purge_record import JOBS, PAYLOADS, Ranges
+from holdfast.store.port import Reads, SealRow
 
 SEALS_AT_ONCE = 8
 EVENTS_AT_ONCE = 8192

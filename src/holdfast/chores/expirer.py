@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from holdfast.chores.grouping import grouped
 from holdfast.kernel.settle import expired
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 
 
 class Expirer:
-    def __init__(self, store: SqlStore, batch: int = 500) -> None:
+    def __init__(self, store: Store, batch: int = 500) -> None:
         self._store = store
         self._batch = batch
 
     async def run_once(self, now_ms: int | None = None) -> int:
         ended = 0
-        while jobs := await self._store.expired(self._batch):
-            applied = await self._store.apply(grouped(self._store.tables, jobs, expired, "expirer"))
+        while jobs := await self._store.upkeep.expired(self._batch):
+            applied = await self._store.jobs.apply(grouped(self._store.tables, jobs, expired, "expirer"))
             ended += len(applied.versions)
             if len(jobs) < self._batch or not applied.versions:
                 break

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 
 
 class Promoter:
-    def __init__(self, store: SqlStore, batch: int = 500) -> None:
+    def __init__(self, store: Store, batch: int = 500) -> None:
         self._store = store
         self._batch = batch
 
     async def run_once(self, now_ms: int | None = None) -> int:
         at_ms = await self._store.now_ms() if now_ms is None else now_ms
         promoted = 0
-        while some := await self._store.promote(at_ms, self._batch):
+        while some := await self._store.upkeep.promote(at_ms, self._batch):
             promoted += some
         return promoted

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.store.port import Store
-from holdfast.store.reads import Kept
-from holdfast.store.upkeep.purging import is_over
+from holdfast.kernel.lifecycle import Lifecycle, is_over
+from holdfast.store.port import Retained, Store
 
 PAGE = 1000
 """Jobs that are looked at in one step, and so the most that one purge record stands for."""
@@ -37,7 +35,7 @@ class Pruner:
     async def run_once(self, now_ms: int | None = None) -> Pruned:
         """Remove finished, sealed jobs whose time is over, and expired signals and op_ids."""
         now = await self._store.now_ms() if now_ms is None else now_ms
-        await self._store.ensure_partitions(now)
+        await self._store.upkeep.ensure_partitions(now)
         tables = await self._store.reads.lifecycles()
         jobs = events = 0
         swept = False
@@ -46,17 +44,17 @@ class Pruner:
             swept = len(page) < PAGE
             self._after = "" if swept else page[-1].job_id
             over = [row.job_id for row in page if is_due(tables, row, now)]
-            if over and (record := await self._store.prune(over, now)):
+            if over and (record := await self._store.upkeep.prune(over, now)):
                 jobs, events = jobs + record.jobs, events + record.events
             if swept:
                 break
         if events:
-            await self._store.drop_partitions(now)
-        signals, ops = await self._store.drop_expired(EXPIRED_AT_ONCE, now)
+            await self._store.upkeep.drop_partitions(now)
+        signals, ops = await self._store.upkeep.drop_expired(EXPIRED_AT_ONCE, now)
         return Pruned(jobs, events, signals, ops, swept)
 
 
-def is_due(tables: Mapping[str, Lifecycle], row: Kept, now_ms: int) -> bool:
+def is_due(tables: Mapping[str, Lifecycle], row: Retained, now_ms: int) -> bool:
     """Whether a job has been kept as long as it asked for, or else as long as its lifecycle keeps jobs."""
     table = tables.get(row.lifecycle)
     if row.finished_at_ms is None or not is_over(table, row.state):

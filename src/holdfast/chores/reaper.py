@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.chores.grouping import grouped
 from holdfast.kernel.settle import lost
 from holdfast.observe.logs import get_logger
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 
 log = get_logger("holdfast.reaper")
 
@@ -13,15 +13,15 @@ log = get_logger("holdfast.reaper")
 class Reaper:
     """Selects by lease expiry alone and pages through everything. Any number of them may run at once."""
 
-    def __init__(self, store: SqlStore, batch: int = 500) -> None:
+    def __init__(self, store: Store, batch: int = 500) -> None:
         self._store = store
         self._batch = batch
 
     async def run_once(self, now_ms: int | None = None) -> int:
         taken = 0
-        while jobs := await self._store.lost(self._batch):
+        while jobs := await self._store.upkeep.lost(self._batch):
             changes = grouped(self._store.tables, jobs, lost, "reaper")
-            applied = await self._store.apply(changes)
+            applied = await self._store.jobs.apply(changes)
             taken += len(applied.versions)
             for job in jobs:
                 log.warning("lease_expired", job_id=job.id, owner=job.lease_owner, attempt=job.attempt)

@@ -14,8 +14,7 @@ from holdfast.chores.reaper import Reaper
 from holdfast.chores.scheduler import Scheduler
 from holdfast.chores.sealer import Sealer
 from holdfast.observe.logs import get_logger
-from holdfast.store.sql_store import SqlStore
-from holdfast.store.waker import Waker
+from holdfast.store.port import Store
 
 log = get_logger("holdfast.chores")
 
@@ -33,7 +32,7 @@ BUSY_SHARE, IDLE_SHARE = 0.03, 0.5
 
 
 class Chores:
-    def __init__(self, store: SqlStore, waker: Waker) -> None:
+    def __init__(self, store: Store) -> None:
         self._chores: dict[str, Chore] = {
             "reaper": Reaper(store),
             "expirer": Expirer(store),
@@ -42,7 +41,7 @@ class Chores:
             "sealer": Sealer(store),
             "pruner": Pruner(store),
         }
-        self._waker = waker
+        self._wakeups = store.wakeups
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -54,10 +53,10 @@ class Chores:
         while True:
             await asyncio.sleep(pause_s)
             began_s, pause_s = time.monotonic(), _spread(every_s)
-            share = IDLE_SHARE if self._waker.waiting else BUSY_SHARE
+            share = IDLE_SHARE if self._wakeups.waiting else BUSY_SHARE
             try:
                 if await chore.run_once() and name in MAKES_WORK:
-                    self._waker.wake()
+                    self._wakeups.ring_here()
             except Exception as error:  # a chore that fails today is tried again: it is nobody's job to die of it
                 log.warning("chore_failed", chore=name, error=str(error))
             else:

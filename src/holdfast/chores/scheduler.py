@@ -13,8 +13,7 @@ from uuid_utils import uuid4, uuid7
 from holdfast.kernel.errors import HoldfastError, NotFoundError, StoreError
 from holdfast.kernel.job import Spec
 from holdfast.observe.logs import get_logger
-from holdfast.store.sql_store import SqlStore
-from holdfast.store.upkeep.scheduling import ScheduleRow, Schedules
+from holdfast.store.port import ScheduleRow, Store
 from holdfast.tasks.cron import Cron
 
 AT_ONCE = 100
@@ -75,9 +74,9 @@ class Schedule:
 class Scheduler:
     """Any number of them may run at once: who moves a schedule on submits its jobs, in the same transaction."""
 
-    def __init__(self, store: SqlStore, grace_ms: int = GRACE_MS) -> None:
+    def __init__(self, store: Store, grace_ms: int = GRACE_MS) -> None:
         self._store = store
-        self._schedules = Schedules(store)
+        self._schedules = store.admin.schedules
         self._grace_ms = grace_ms
 
     async def declare(self, schedules: Sequence[Schedule]) -> None:
@@ -142,7 +141,7 @@ class Scheduler:
     async def submit_now(self, name: str) -> str:
         """One job of a schedule at once, beside its ticks; the job's id."""
         spec = spec_of(await self.get(name), None)
-        [answer] = await self._store.submit([spec])
+        [answer] = await self._store.jobs.submit([spec])
         return answer.job_id
 
     async def get(self, name: str) -> ScheduleRow:

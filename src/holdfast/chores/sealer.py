@@ -6,8 +6,7 @@ from holdfast.kernel.errors import StoreError
 from holdfast.kernel.event import Event, leaf
 from holdfast.kernel.proof.merkle import Accumulator, root
 from holdfast.kernel.proof.seal import BATCH, NOTHING, Header, header_leaf, pack
-from holdfast.store.port import Feed, Store
-from holdfast.store.reads import SealRow
+from holdfast.store.port import Feed, SealRow, Store
 
 LOOKS = 3
 """A gap in the log is passed at a later look, when every writer that could fill it has ended."""
@@ -48,7 +47,7 @@ class Sealer:
     async def _add(self, seal: SealRow) -> bool:
         added = False
         try:
-            added = await self._store.add_seal(seal)
+            added = await self._store.upkeep.add_seal(seal)
         finally:
             # Forestalled, or nobody knows: the next run starts from what is stored.
             if not added:
@@ -84,7 +83,7 @@ class Sealer:
 
     async def _next(self) -> list[Event]:
         if self._feed is None or self._feed.position != self._sealed_pos:
-            self._feed = self._store.feed(self._sealed_pos)
+            self._feed = self._store.log.feed(self._sealed_pos)
         for _ in range(LOOKS):
             if events := await self._feed.next(BATCH):
                 return events

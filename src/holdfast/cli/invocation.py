@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from holdfast.runtime.engine import Engine
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 WIDE = 160
 """Columns where there is no terminal to ask: a table in a file or a pipe should not be cut at 80."""
@@ -110,7 +110,7 @@ class Invocation:
             print(identity)
 
     @asynccontextmanager
-    async def store(self) -> AsyncIterator[SqlStore]:
+    async def store(self) -> AsyncIterator[Store]:
         """The database that the settings name, if it is there and up to date; UnavailableError if not."""
         from holdfast.cli.opened import opened
 

@@ -6,32 +6,22 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import UnavailableError, one_line
 from holdfast.config import sqlite_path, without_password
 from holdfast.kernel.errors import StoreError
-from holdfast.store.script import Query, Script
-from holdfast.store.statements import migrations
 
 if TYPE_CHECKING:
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Schema, Store
 
 CONNECT_TIMEOUT_S = 10
 MAGIC = b"SQLite format 3\0"
 MIGRATE = "run `holdfast db migrate`"
 
 
-class Schema(NamedTuple):
-    """Migrations: those that the database has, those that it lacks, and those that we do not know."""
-
-    applied: list[str]
-    pending: list[str]
-    unknown: list[str]
-
-
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[SqlStore]:
+async def opened(url: str) -> AsyncIterator[Store]:
     """The store, once its database is there and its schema is ours. Nothing is created or changed."""
     refuse_missing(url)
     with plainly(url):
@@ -67,39 +57,17 @@ def refuse_missing(url: str) -> None:
 
 
 def refuse_other_schema(url: str, schema: Schema) -> None:
-    if schema.unknown:
-        raise StoreError(
-            f"the database has migrations that this version does not know: {', '.join(schema.unknown)}",
-            remedy="use the version of Holdfast that made them, or a later one",
-        )
+    schema.refuse_unknown()
     if not schema.applied:
         raise UnavailableError(f"{without_password(url)} has no Holdfast tables yet", remedy=MIGRATE)
     if schema.pending:
         raise UnavailableError(f"{without_password(url)} lacks migrations: {', '.join(schema.pending)}", remedy=MIGRATE)
 
 
-async def schema_of(store: SqlStore) -> Schema:
+async def schema_of(store: Store) -> Schema:
     """What the database's schema is, by reading alone."""
-    known = [name for name, _ in migrations(store.dialect.name)]
-    try:
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            have = [row[0] for row in await store.driver.read(_names())]
-    except Exception as error:
-        if not _is_missing_table(error):
-            raise
-        have = []
-    return Schema(have, [n for n in known if n not in have], [n for n in have if n not in known])
-
-
-def _names() -> Script[list[Any]]:
-    rows = yield Query("migration_names")
-    return rows
-
-
-def _is_missing_table(error: Exception) -> bool:
-    if isinstance(error, sqlite3.OperationalError):
-        return "no such table" in str(error)
-    return getattr(error, "sqlstate", None) == "42P01"
+    async with asyncio.timeout(CONNECT_TIMEOUT_S):
+        return await store.schema()
 
 
 @contextmanager

@@ -20,8 +20,7 @@ from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.state import State
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.task import Options, Task
-from holdfast.store.admin.dead_letters import Letter
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Letter, Store
 from holdfast.tasks.durations import Duration
 from holdfast.views.shown import ShownJob, labelled
 
@@ -174,7 +173,7 @@ class RemoteEngine(Engine):
         self._labels[job.lifecycle, job.state] = State(view["state"], job.state)
         return job
 
-    async def opened(self) -> SqlStore:
+    async def opened(self) -> Store:
         raise HereOnlyError(f"{self.url} is an API, and this needs the database itself", remedy=_ELSEWHERE)
 
     async def asubmit_specs(self, specs: Sequence[Spec]) -> list[str]:

@@ -13,9 +13,7 @@ from holdfast.kernel.graph.dag import JoinKind
 from holdfast.kernel.payload.encoding import encode
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.task import Options
-from holdfast.store.dialect import FlowRow
-from holdfast.store.graph.flow_reads import Way
-from holdfast.store.graph.flows import NodeRow
+from holdfast.store.port import FlowRow, NodeRow, Way
 from holdfast.systems.flow.declare.flow import Flow
 from holdfast.systems.flow.handle import FlowHandle
 from holdfast.systems.flow.run import Drawn, Run, drawn

@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
-from holdfast.store.admin.dead_letters import Letter
+from holdfast.store.port import Letter
 
 View = Mapping[str, Any]
 

@@ -17,9 +17,7 @@ from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.policy import Duplicates
 from holdfast.kernel.state import Canonical
-from holdfast.store.admin.dead_letters import DeadLetters, Group, Letter, Wanted
-from holdfast.store.port import Submitted
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Group, Letter, Store, Submitted, Wanted
 from holdfast.views.job import iso
 
 if TYPE_CHECKING:
@@ -41,9 +39,9 @@ def checker(registry: Registry) -> Check:
     return check
 
 
-async def matching(store: SqlStore, wanted: Wanted, most: int | None = None) -> list[Letter]:
+async def matching(store: Store, wanted: Wanted, most: int | None = None) -> list[Letter]:
     """Every letter that a filter chooses, the newest first; `most` bounds how many."""
-    letters = DeadLetters(store)
+    letters = store.admin.dead
     found: list[Letter] = []
     cursor: str | None = None
     while True:
@@ -55,7 +53,7 @@ async def matching(store: SqlStore, wanted: Wanted, most: int | None = None) -> 
 
 
 async def replay(
-    store: SqlStore,
+    store: Store,
     job_ids: Sequence[str],
     *,
     edits: Mapping[str, Any] | None = None,
@@ -68,7 +66,7 @@ async def replay(
     One that was replayed before is answered with the job that it became then. NotFoundError for a job without a
     dead letter: nothing is replayed then.
     """
-    letters = DeadLetters(store)
+    letters = store.admin.dead
     known = {letter.job_id for letter in await letters.of(job_ids)}
     for job_id in job_ids:
         if job_id not in known:

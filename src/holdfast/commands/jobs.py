@@ -11,18 +11,12 @@ from holdfast.chores.sealer import Sealer
 from holdfast.commands.dead import Check, again, replay
 from holdfast.kernel.errors import BusyError, HoldfastError, NotAllowedError, NotFoundError
 from holdfast.kernel.graph.flow_lifecycle import FLOW
-from holdfast.kernel.job import Job, Spec
-from holdfast.kernel.lifecycle import Command, Lifecycle
+from holdfast.kernel.job import Job
+from holdfast.kernel.lifecycle import Command, Lifecycle, is_over
 from holdfast.kernel.move import Change, Move, move
 from holdfast.kernel.settle import because
 from holdfast.kernel.state import LEASED, OVER, RANK, SUCCESSFUL, Canonical
-from holdfast.observe import transitions
-from holdfast.store.jobs.admission import Door
-from holdfast.store.jobs.submitting import submit
-from holdfast.store.port import Lease
-from holdfast.store.reads import Filter, PurgeRow
-from holdfast.store.sql_store import SqlStore
-from holdfast.store.upkeep.purging import is_over
+from holdfast.store.port import Filter, Lease, PurgeRow, Store
 
 TURNS = 10
 """How often a command is tried again on a job that moved in between."""
@@ -56,14 +50,14 @@ class Many(NamedTuple):
     left: dict[str, str]
 
 
-async def get_job(store: SqlStore, job_id: str) -> Job:
+async def get_job(store: Store, job_id: str) -> Job:
     job = await store.reads.get(job_id)
     if job is None:
         raise NotFoundError("job", job_id, "holdfast job list")
     return job
 
 
-async def list_jobs(store: SqlStore, where: Filter, limit: int) -> list[Job]:
+async def list_jobs(store: Store, where: Filter, limit: int) -> list[Job]:
     return (await store.reads.list(where, limit=limit)).items
 
 
@@ -76,18 +70,12 @@ def states_named(tables: Mapping[str, Lifecycle], name: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-async def table_of(store: SqlStore, job: Job) -> Lifecycle:
-    """The lifecycle that a job follows: known here, or kept in the database."""
-    known = store.tables.get(job.lifecycle)
-    if known is not None:
-        return known
-    stored = await store.reads.lifecycles()
-    if job.lifecycle not in stored:
-        raise NotFoundError("lifecycle", job.lifecycle, f"known here: {', '.join(sorted(stored))}")
-    return stored[job.lifecycle]
+async def table_of(store: Store, job: Job) -> Lifecycle:
+    """The lifecycle that a job follows."""
+    return await store.table(job.lifecycle)
 
 
-async def until_over(store: SqlStore, job_id: str, timeout_s: float | None = None) -> Job | None:
+async def until_over(store: Store, job_id: str, timeout_s: float | None = None) -> Job | None:
     """The job once it is over; None when that takes longer than the timeout."""
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
     pause_s = FIRST_LOOK_S
@@ -104,7 +92,7 @@ async def until_over(store: SqlStore, job_id: str, timeout_s: float | None = Non
         pause_s = min(pause_s * 1.5, SLOWEST_LOOK_S)
 
 
-async def cancel(store: SqlStore, job_id: str, reason: str, mode: str = "soft", actor: str = "client") -> Job:
+async def cancel(store: Store, job_id: str, reason: str, mode: str = "soft", actor: str = "client") -> Job:
     """Cancel at once what no worker holds; ask the worker (soft), or take the job from it (hard)."""
     if mode not in ("soft", "hard"):
         raise HoldfastError(f"mode is {mode!r}", field="mode", remedy='"soft" or "hard"')
@@ -112,10 +100,10 @@ async def cancel(store: SqlStore, job_id: str, reason: str, mode: str = "soft", 
         job = await get_job(store, job_id)
         (await table_of(store, job)).row(job.state, Command.CANCEL)
         if job.lifecycle == FLOW.name:
-            await store.graphs.cancel(job.id, reason, hard=mode == "hard", actor=actor)
+            await store.graph.cancel(job.id, reason, hard=mode == "hard", actor=actor)
             return await get_job(store, job_id)
         if job.state in LEASED and mode == "soft":
-            if await store.request_cancel([Lease(job.id, job.attempt)], f"soft: {reason}"):
+            if await store.jobs.request_cancel([Lease(job.id, job.attempt)], f"soft: {reason}"):
                 return await get_job(store, job_id)
             continue
         if await _do(store, job, Command.CANCEL, reason, actor):
@@ -125,14 +113,14 @@ async def cancel(store: SqlStore, job_id: str, reason: str, mode: str = "soft", 
     raise _busy(job_id)
 
 
-async def _discard(store: SqlStore, job: Job) -> None:
+async def _discard(store: Store, job: Job) -> None:
     """What a run that was taken from its worker had made so far; a lifecycle that cleans up keeps it until then."""
     if (await table_of(store, job)).find(Canonical.CANCELLED, Command.CLEAN) is None:
         await store.kept.discard_artifacts(job.id, job.attempt)
 
 
 async def cancel_many(
-    store: SqlStore, jobs: Sequence[Job], reason: str, mode: str = "soft", actor: str = "client"
+    store: Store, jobs: Sequence[Job], reason: str, mode: str = "soft", actor: str = "client"
 ) -> Many:
     """Cancel jobs in batches; what moved since it was looked at, once more by itself, as it stands by then."""
     done: list[str] = []
@@ -151,7 +139,7 @@ async def cancel_many(
     return Many(done, left)
 
 
-async def _cancel_alike(store: SqlStore, jobs: Sequence[Job], reason: str, mode: str, actor: str) -> set[str]:
+async def _cancel_alike(store: Store, jobs: Sequence[Job], reason: str, mode: str, actor: str) -> set[str]:
     """Those of these jobs that could be cancelled, or asked to stop, together."""
     asked = [Lease(job.id, job.attempt) for job in jobs if job.state in LEASED and mode == "soft"]
     free: dict[str, list[Job]] = {}
@@ -164,17 +152,17 @@ async def _cancel_alike(store: SqlStore, jobs: Sequence[Job], reason: str, mode:
         able = [job for job in group if table.find(job.state, Command.CANCEL)]
         cancelled = move(table, able, Command.CANCEL, actor=actor, reason=reason)
         changes += [because(change, reason) for change in cancelled]
-    moved = (await store.apply(changes)).versions if changes else {}
-    return {*moved, *await store.request_cancel(asked, f"soft: {reason}")}
+    moved = (await store.jobs.apply(changes)).versions if changes else {}
+    return {*moved, *await store.jobs.request_cancel(asked, f"soft: {reason}")}
 
 
-async def resume(store: SqlStore, job_id: str, reason: str, actor: str = "client") -> Job:
+async def resume(store: Store, job_id: str, reason: str, actor: str = "client") -> Job:
     for _ in range(TURNS):
         job = await get_job(store, job_id)
         if job.lifecycle == FLOW.name:
-            await store.graphs.resume(job.id, reason, actor)
+            await store.graph.resume(job.id, reason, actor)
             return await get_job(store, job_id)
-        if await store.graphs.node(job.id) is not None:
+        if await store.graph.node(job.id) is not None:
             table = await table_of(store, job)
             raise NotNowError(job, table, "resume", f"it goes on with its flow: holdfast flow resume {job.parent_id}")
         if await _do(store, job, Command.RESUME, reason, actor):
@@ -182,9 +170,7 @@ async def resume(store: SqlStore, job_id: str, reason: str, actor: str = "client
     raise _busy(job_id)
 
 
-async def retry(
-    store: SqlStore, job_id: str, reason: str, actor: str = "client", check: Check | None = None
-) -> Retried:
+async def retry(store: Store, job_id: str, reason: str, actor: str = "client", check: Check | None = None) -> Retried:
     """Run a job now: one that waits for its time becomes due, one that ended badly is submitted once more.
 
     The new job names the old one as its parent. NotAllowedError for a job that runs, or that ended well.
@@ -200,36 +186,29 @@ async def retry(
             raise NotNowError(job, table, "retry", f"see holdfast job explain {job.id}")
         if job.state in SUCCESSFUL:
             raise NotNowError(job, table, "retry", "it needs no retry: submit the task anew to run it again")
-        flow_id = job.id if job.lifecycle == FLOW.name else (await store.graphs.node(job.id) or (None,))[0]
+        flow_id = job.id if job.lifecycle == FLOW.name else (await store.graph.node(job.id) or (None,))[0]
         if flow_id is not None:
             raise NotNowError(job, table, "retry", f"what failed of a flow goes on in a new one: {RETRY} {flow_id}")
         if job.state == "dead_lettered":
             [answer] = (await replay(store, [job.id], actor=actor, reason=reason, check=check)).values()
             return Retried(answer.job_id, True)
         spec = again(job, table, await store.now_ms(), key=f"retry:{job.id}", actor=actor, reason=reason, check=check)
-        return Retried(await _submit(store, table, spec), True)
+        [answer] = await store.jobs.submit([spec], table=table)
+        return Retried(answer.job_id, True)
     raise _busy(job_id)
 
 
-async def _submit(store: SqlStore, table: Lifecycle, spec: Spec) -> str:
-    """Submit under a table that this process need not have registered: it will not run the job, only ask for it."""
-    [answer] = await store.driver.write(submit(store.dialect, Door({table.name: table}), [spec]))
-    if answer.created:
-        transitions.submitted([(spec, table.submit_event)])
-    return answer.job_id
-
-
-async def _hasten(store: SqlStore, table: Lifecycle, job: Job, reason: str, actor: str) -> bool:
+async def _hasten(store: Store, table: Lifecycle, job: Job, reason: str, actor: str) -> bool:
     """Make a waiting job due now: it is taken up and handed back at once, both by rows of its table."""
     taken = table.row(job.state, Command.CLAIM)
     back = table.find(taken.target, Command.HAND_BACK)
     if back is None:
         raise NotNowError(job, table, "retry", f"jobs of {table.name} cannot be hastened: cancel it and submit anew")
     change = Change(table, (taken, back), actor, [Move(job.id, job.attempt, reason=reason)])
-    return bool((await store.apply([change])).versions)
+    return bool((await store.jobs.apply([change])).versions)
 
 
-async def delete(store: SqlStore, job_ids: Sequence[str]) -> PurgeRow:
+async def delete(store: Store, job_ids: Sequence[str]) -> PurgeRow:
     """Remove finished jobs with everything that belongs to them, on record. NotAllowedError for a living one."""
     jobs = [await get_job(store, job_id) for job_id in job_ids]
     for job in jobs:
@@ -238,17 +217,17 @@ async def delete(store: SqlStore, job_ids: Sequence[str]) -> PurgeRow:
             first = "wait until it is cleaned" if RANK[job.state] >= OVER else f"holdfast job cancel {job.id}, first"
             raise NotNowError(job, table, "delete", first)
     await Sealer(store).seal_all()  # what is not sealed yet cannot go: nothing would tell that it was there
-    record = await store.prune([job.id for job in jobs])
+    record = await store.upkeep.prune([job.id for job in jobs])
     if record is None:
         raise BusyError("nothing was removed: the log's last events are not sealed yet")
     return record
 
 
-async def _do(store: SqlStore, job: Job, command: str, reason: str, actor: str) -> bool:
+async def _do(store: Store, job: Job, command: str, reason: str, actor: str) -> bool:
     changes = move(await table_of(store, job), [job], command, actor=actor, reason=reason)
     if command == Command.CANCEL:
         changes = [because(change, reason) for change in changes]
-    return bool((await store.apply(changes)).versions)
+    return bool((await store.jobs.apply(changes)).versions)
 
 
 def _busy(job_id: str) -> BusyError:

@@ -19,15 +19,14 @@ from holdfast.kernel.move import Change
 from holdfast.kernel.outcome import Done, Fail, Outcome, Retry
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.settle import settle
-from holdfast.store.port import Lease, Signal
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Lease, Signal, Store
 from holdfast.views.job import PROGRESS
 
 
 class Triggers:
     """One worker's hold on the jobs of its queues."""
 
-    def __init__(self, store: SqlStore, worker: str, queues: tuple[str, ...] = ("default",)) -> None:
+    def __init__(self, store: Store, worker: str, queues: tuple[str, ...] = ("default",)) -> None:
         self._store = store
         self._worker = worker
         self._queues = queues
@@ -35,23 +34,23 @@ class Triggers:
 
     async def accept(self, spec: Spec) -> str:
         """Queue a job; its id, or that of the job that holds its key."""
-        [answer] = await self._store.submit([spec])
+        [answer] = await self._store.jobs.submit([spec])
         return answer.job_id
 
     async def start(self) -> Job | None:
         """The next job, running and ours until its lease ends; None when there is none."""
-        jobs = await self._store.claim(self._queues, 1, self._worker)
+        jobs = await self._store.jobs.claim(self._queues, 1, self._worker)
         return jobs[0] if jobs else None
 
     async def heartbeat(self, job: Job) -> None:
         """Keep the job: its lease starts anew. LeaseConflictError when it is ours no more."""
-        if await self._store.renew(self._worker, [Lease(job.id, job.attempt)]):
+        if await self._store.jobs.renew(self._worker, [Lease(job.id, job.attempt)]):
             raise _lost(job)
 
     async def progress(self, job: Job, done: float, total: float | None = None, **counters: float) -> None:
         """Say how far the job is: its counters, and with a total its ETA."""
         said = encode({"done": done, "total": total, "counters": counters}, what="progress")
-        await self._store.signal([Signal(job.id, job.attempt, PROGRESS, self._worker, said)])
+        await self._store.jobs.signal([Signal(job.id, job.attempt, PROGRESS, self._worker, said)])
 
     async def complete(self, job: Job, stats: Any = None) -> Job:
         """End the job well, with its stats as the result."""
@@ -71,7 +70,7 @@ class Triggers:
     async def _end(self, job: Job, outcome: Outcome) -> Job:
         table: Lifecycle = self._store.tables[job.lifecycle]
         path, move = settle(table, job, outcome, chance=random.random())  # noqa: S311 - spreads back-offs
-        applied = await self._store.apply([Change(table, path, self._worker, [move], self._worker)])
+        applied = await self._store.jobs.apply([Change(table, path, self._worker, [move], self._worker)])
         if applied.refused:
             raise _lost(job)
         return await commands.get_job(self._store, job.id)

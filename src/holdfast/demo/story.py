@@ -21,7 +21,7 @@ from holdfast.demo.crew import Crew, crew_of
 from holdfast.demo.tasks import QUEUE, Night, named, night, sheets_on_paper
 from holdfast.kernel.job import Job
 from holdfast.runtime.handle import JobHandle
-from holdfast.store.reads import SealRow
+from holdfast.store.port import SealRow
 from holdfast.systems.flow.handle import FlowHandle
 from holdfast.views.job import job_view
 

@@ -17,8 +17,7 @@ from holdfast.kernel import outcome as o
 from holdfast.kernel.errors import ErrorClass
 from holdfast.kernel.job import Failure, Job
 from holdfast.kernel.payload.encoding import encode
-from holdfast.store.port import Signal
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Signal, Store
 
 Undo = Callable[[Any], Any]
 Undoes = Mapping[str, Undo]
@@ -36,9 +35,7 @@ def failed_for_good(outcome: o.Outcome, job: Job) -> Failure | None:
     return None
 
 
-async def compensate(
-    store: SqlStore, job: Job, owner: str, undoes: Undoes, failure: Failure, apart: Apart
-) -> o.Outcome:
+async def compensate(store: Store, job: Job, owner: str, undoes: Undoes, failure: Failure, apart: Apart) -> o.Outcome:
     """Undo the job's steps, each logged as a signal; the failure as compensated, or as one that needs a person."""
     for name, _ in reversed(await store.kept.steps(job.id)):
         undo = undoes.get(name) or undoes.get(name.partition(":")[0])
@@ -56,5 +53,5 @@ async def compensate(
             broken = Failure("compensation_failed", ErrorClass.PERMANENT.value, message, context, "commit")
             return o.Fail(broken, "compensation_failed")
         said = encode({"step": name}, what="signal")
-        await store.signal([Signal(job.id, job.attempt, STEP_UNDONE, owner, said)])
+        await store.jobs.signal([Signal(job.id, job.attempt, STEP_UNDONE, owner, said)])
     return o.Fail(failure, compensated=True)

@@ -27,7 +27,7 @@ from holdfast.worker.running import Running
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 RAISED = (Exception, JobStopped, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
 """What a handler may raise and a worker outlives."""
@@ -37,7 +37,7 @@ class Execution:
     """The executors of one worker. `late` is called when a handler has run for longer than its task allows."""
 
     def __init__(
-        self, engine: Engine, store: SqlStore, owner: str, concurrency: int, late: Callable[[Running], None]
+        self, engine: Engine, store: Store, owner: str, concurrency: int, late: Callable[[Running], None]
     ) -> None:
         self._engine = engine
         self._store = store

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from holdfast.kernel.errors import LeaseConflictError
 from holdfast.kernel.job import Job
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 class LoopLink:
     """From the worker's loop. Every write carries the fence: a job that was lost keeps nothing more."""
 
-    def __init__(self, store: SqlStore, owner: str, job: Job) -> None:
+    def __init__(self, store: Store, owner: str, job: Job) -> None:
         self._kept = store.kept
         self._owner = owner
         self._job = job

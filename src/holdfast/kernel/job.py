@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
 from typing import NamedTuple
 
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 DEFAULT_QUEUE = "default"
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -167,3 +169,8 @@ def spec_digest(job: Job | Spec, *, expire_after_ms: int | None, payload: bytes 
 def correlation_of(job: Job) -> str:
     """A job that was given no correlation id is the start of its own correlation."""
     return job.correlation_id or job.id
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of a job's id; all else is simply not there."""
+    return ID.fullmatch(text) is not None

@@ -189,3 +189,9 @@ class Lifecycle:
             submit_event=data["submit_event"],
             triggers=dict(data["triggers"]),
         )
+
+
+def is_over(table: Lifecycle | None, state: str) -> bool:
+    """Whether nothing is left to do for a job: where a lifecycle cleans up, that it has."""
+    cleans = table is not None and any(s.canonical is Canonical.CLEANED for s in table.states)
+    return state == Canonical.CLEANED if cleans else state in TERMINAL

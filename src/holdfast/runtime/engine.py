@@ -23,14 +23,8 @@ from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.near import Near
 from holdfast.runtime.portal import Portal
 from holdfast.runtime.task import Decorator, Task
-from holdfast.store.admin.dead_letters import Letter, Wanted
-from holdfast.store.admin.operating import Operating
-from holdfast.store.announcing import Announcer
-from holdfast.store.database import Silence
 from holdfast.store.open import open_store
-from holdfast.store.reads import Filter
-from holdfast.store.sql_store import SqlStore
-from holdfast.store.waker import Waker
+from holdfast.store.port import Filter, Letter, Store, Wanted
 from holdfast.systems.flow.nodes import Judging
 from holdfast.tasks.context import Context
 from holdfast.tasks.durations import Duration, duration_ms
@@ -68,14 +62,12 @@ class Engine:
         self.registry = Registry()
         self.portal = Portal()
         self.classifier = classifier or Classifier()
-        self.waker = Waker()
         self.clock = clock
         self.tables: dict[str, Lifecycle] = dict(KNOWN)
         self.schedules: dict[str, Schedule] = {}
         self.flows: dict[str, Judging] = {}
-        self._store: SqlStore | None = None
+        self._store: Store | None = None
         self._opening: asyncio.Lock | None = None
-        self._announcer = Announcer(Silence())
         self.near = Near(self)
 
     @overload
@@ -135,7 +127,7 @@ class Engine:
         """A job's state, by its lifecycle's own name."""
         return job.state if isinstance(job.state, State) else self.table(job.lifecycle).state(job.state)
 
-    async def opened(self) -> SqlStore:
+    async def opened(self) -> Store:
         """The store, opened and brought up to date. Only inside the engine's own loop."""
         if self._store is None:
             self._opening = self._opening or asyncio.Lock()
@@ -147,7 +139,6 @@ class Engine:
                         if name not in KNOWN:
                             await store.register(table)
                     await Scheduler(store).declare(list(self.schedules.values()))
-                    self._announcer = Announcer(store.bell)
                     self._store = store
         return self._store
 
@@ -176,20 +167,20 @@ class Engine:
         self, after: int | None, where: Mapping[str, Collection[str]]
     ) -> AsyncGenerator[list[Event]]:
         """The same, as many at a time as there are. Only inside the engine's own loop."""
-        async for events in following.follow(await self.opened(), self.waker, after, where):
+        async for events in following.follow(await self.opened(), after, where):
             yield events
 
     async def asubmit_specs(self, specs: Sequence[Spec]) -> list[str]:
         """Store specs and wake whoever waits for them. Only inside the engine's own loop."""
         store = await self.opened()
-        submitted = await store.submit(specs)
+        submitted = await store.jobs.submit(specs)
         self.woken()
         return [answer.job_id for answer in submitted]
 
     def woken(self) -> None:
         """There may be something to claim: whoever waits, here or elsewhere, looks. Only inside the loop."""
-        self.waker.wake()
-        self._announcer.ring()
+        if self._store is not None:
+            self._store.wakeups.ring()
 
     def submit(self, task: str, args: Mapping[str, Any] | None = None, **options: Any) -> JobHandle[Any]:
         """Submit a declared task by its name, with its arguments by theirs."""
@@ -286,7 +277,7 @@ class Engine:
         await self.portal.hop(self._pause_queue(queue, reason))
 
     async def _pause_queue(self, queue: str, reason: str | None) -> None:
-        await Operating(await self.opened()).pause(queue, reason)
+        await (await self.opened()).admin.queues.pause(queue, reason)
 
     def resume_queue(self, queue: str) -> bool:
         """Whether it was paused."""
@@ -296,10 +287,10 @@ class Engine:
         return await self.portal.hop(self._resume_queue(queue))
 
     async def _resume_queue(self, queue: str) -> bool:
-        return await self._on(lambda store: Operating(store).unpause(queue))
+        return await self._on(lambda store: store.admin.queues.unpause(queue))
 
     async def _on(
-        self, command: Callable[Concatenate[SqlStore, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
+        self, command: Callable[Concatenate[Store, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
     ) -> R:
         """A command on this engine's store; whoever waits for something to do looks again afterwards."""
         done = await command(await self.opened(), *args, **kwargs)
@@ -326,20 +317,15 @@ class Engine:
         return worker
 
     async def _start_chores(self) -> Chores:
-        chores = Chores(await self.opened(), self.waker)
+        chores = Chores(await self.opened())
         chores.start()
         return chores
-
-    async def _shut(self, store: SqlStore) -> None:
-        await self._announcer.close()
-        await store.close()
 
     def close(self) -> None:
         """Close the database and end the loop. The engine may be used again afterwards."""
         self.near.close()
         if self._store is not None:
             store, self._store = self._store, None
-            self.portal.call(self._shut(store))
+            self.portal.call(store.close())
         self._opening = None
         self.portal.close()
-        self.waker = Waker()

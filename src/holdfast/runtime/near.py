@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kernel.job import Spec
-from holdfast.store.announcing import Announcer
 from holdfast.store.open import open_store
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store, Wakeups
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
@@ -20,8 +19,9 @@ if TYPE_CHECKING:
 class _Here(NamedTuple):
     """What one loop has: a store with connections of its own, and the task that closes it with the loop."""
 
-    store: SqlStore
-    announcer: Announcer
+    store: Store
+    beside: Wakeups
+    """The engine's own, in its loop."""
     keeper: asyncio.Task[None]
 
 
@@ -39,29 +39,26 @@ class Near:
             return await engine.portal.hop(engine.asubmit_specs(specs))
         here = self._loops.get(loop)
         if here is None:
-            await engine.portal.hop(engine.opened())
-            here = self._loops.get(loop) or self._open(loop)
-        submitted = await here.store.submit(specs)
-        if engine.waker.waiting:
-            engine.portal.loop.call_soon_threadsafe(engine.waker.wake)
-        here.announcer.ring()
+            wakeups = (await engine.portal.hop(engine.opened())).wakeups
+            here = self._loops.get(loop) or self._open(loop, wakeups)
+        submitted = await here.store.jobs.submit(specs)
+        if here.beside.waiting:
+            engine.portal.loop.call_soon_threadsafe(here.beside.ring_here)
+        here.store.wakeups.ring()
         return [answer.job_id for answer in submitted]
 
-    def _open(self, loop: asyncio.AbstractEventLoop) -> _Here:
-        store = open_store(self._engine.url, clock=self._engine.clock)
-        store.tables.update(self._engine.tables)
-        announcer = Announcer(store.bell)
-        keeper = loop.create_task(self._keep(loop, store, announcer), name="holdfast-near")
-        here = self._loops[loop] = _Here(store, announcer, keeper)
+    def _open(self, loop: asyncio.AbstractEventLoop, beside: Wakeups) -> _Here:
+        store = open_store(self._engine.url, clock=self._engine.clock, tables=self._engine.tables)
+        keeper = loop.create_task(self._keep(loop, store), name="holdfast-near")
+        here = self._loops[loop] = _Here(store, beside, keeper)
         return here
 
-    async def _keep(self, loop: asyncio.AbstractEventLoop, store: SqlStore, announcer: Announcer) -> None:
+    async def _keep(self, loop: asyncio.AbstractEventLoop, store: Store) -> None:
         """Until the loop ends, or the engine is closed."""
         try:
             await asyncio.Event().wait()
         finally:
             self._loops.pop(loop, None)
-            await announcer.close()
             await store.close()
 
     def close(self) -> None:

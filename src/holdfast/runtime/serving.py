@@ -111,7 +111,7 @@ async def _start(engine: Engine, queues: Queues | None, concurrency: int, chores
     await worker.start()
     if not chores:
         return worker, None
-    keeping = Chores(await engine.opened(), engine.waker)
+    keeping = Chores(await engine.opened())
     keeping.start()
     return worker, keeping
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from holdfast.store.dialect import Dialect
-from holdfast.store.script import Script
+from holdfast.store.script import Script, rows_of
 
 T = TypeVar("T")
 
@@ -19,7 +18,11 @@ class Driver(Protocol):
     def dialect(self) -> Dialect: ...
 
     async def write(self, script: Script[T], *, single: bool = False, urgent: bool = False) -> T:
-        """Run a script as one transaction. `single` promises that it yields one statement; `urgent` goes first."""
+        """Run a script as one transaction; `urgent` goes first.
+
+        With `single` only its first statement writes, and needs no transaction around it: what follows reads. A
+        script that writes again is stopped with an error.
+        """
         ...
 
     async def read(self, script: Script[T]) -> T: ...
@@ -28,26 +31,28 @@ class Driver(Protocol):
         """Run one migration and record its name, both or neither; False when a rival was first."""
         ...
 
-    async def close(self) -> None: ...
-
-
-class Bell(Protocol):
-    """Wakes workers of other processes. A hint: nothing depends on it."""
-
     async def announce(self) -> None:
-        """Tell listeners that there is something to claim."""
+        """Tell listeners in other processes that there is something to do."""
         ...
 
     async def listen(self, wake: Callable[[], None]) -> None:
         """Call `wake` when something may have changed, until cancelled."""
         ...
 
+    async def close(self) -> None: ...
 
-class Silence:
-    """No bell: whoever waits looks again after a while."""
 
-    async def announce(self) -> None:
-        return
+async def now_of(driver: Driver) -> int:
+    """The database's time, in milliseconds since 1970."""
+    now = driver.dialect.now()
+    if now is not None:
+        return now
+    [(now_ms,)] = await driver.read(rows_of("clock", {"now_ms": None}))
+    return int(now_ms)
 
-    async def listen(self, wake: Callable[[], None]) -> None:
-        await asyncio.Event().wait()
+
+async def is_there(driver: Driver, what: str, now_ms: int) -> bool:
+    """A look before a write that mostly has nothing to do. A writer of SQLite that a handler keeps from the
+    interpreter keeps all others waiting, renewals too: an idle worker had better not be one.
+    """
+    return bool(await driver.read(rows_of(what, {"now_ms": now_ms})))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Transition
 from holdfast.kernel.move import Change, Effect
-from holdfast.store.port import Lease, Signal
+from holdfast.store.port import FlowRow, Lease, Signal
 from holdfast.store.script import Script
 
 
@@ -121,17 +121,6 @@ class FlowCount(NamedTuple):
     cancelled: int
 
 
-class FlowRow(NamedTuple):
-    """A flow's counts."""
-
-    id: str
-    on_failure: str
-    nodes: int
-    open: int
-    failed: int
-    cancelled: int
-
-
 class Tallied(NamedTuple):
     """Those that wait for nodes that have ended, and the flows of these."""
 
@@ -165,6 +154,10 @@ class Dialect(Protocol):
 
     def now(self) -> int | None:
         """The time for a statement; None when the database's own clock decides."""
+        ...
+
+    def is_missing_table(self, error: Exception) -> bool:
+        """Whether a statement failed since there is no such table."""
         ...
 
     def array(self, values: Sequence[Any]) -> Any: ...

@@ -14,7 +14,7 @@ from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Spec
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.observe import tracing
-from holdfast.store.jobs.admission import Door
+from holdfast.store.jobs.admission import Admission
 from holdfast.store.postgres.dialect import PostgresDialect
 from holdfast.store.script import Query
 from holdfast.store.statements import PARAMETER, named, numbered
@@ -51,9 +51,9 @@ def _query(specs: Sequence[Spec], tables: Mapping[str, Lifecycle]) -> Query:
             field="key",
             remedy="leave the key out: the transaction itself makes the job unique, or submit without connection=",
         )
-    door = Door(tables)
+    admission = Admission(tables)
     with tracing.send(specs) as sent:
-        [step] = PostgresDialect().create([door.admit(spec) for spec in sent])
+        [step] = PostgresDialect().create([admission.admit(spec) for spec in sent])
     return cast(Query, step)
 
 

@@ -24,9 +24,8 @@ from collections.abc import Mapping
 
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
-from holdfast.store.dialect import FlowRow, NodeColumns
-from holdfast.store.graph.node_row import NodeRow
-from holdfast.store.reads import Dead, PurgeRow, SealRow, SignalRow
+from holdfast.store.dialect import NodeColumns
+from holdfast.store.port import Dead, FlowRow, NodeRow, PurgeRow, SealRow, SignalRow
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "job": Job._fields,

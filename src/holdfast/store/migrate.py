@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from holdfast.kernel.errors import StoreError
-from holdfast.store.script import Query, Script
+from holdfast.store.port import Schema
+from holdfast.store.script import rows_of
 from holdfast.store.statements import migrations
 
 if TYPE_CHECKING:
     from holdfast.store.database import Driver
 
 
-async def applied(driver: Driver) -> list[str]:
-    """The names of the migrations that this database has."""
-    return [row[0] for row in await driver.write(_names())]
-
-
-async def pending(driver: Driver) -> list[str]:
-    """The migrations that this version knows and this database lacks; StoreError when it has unknown ones."""
+async def schema_of(driver: Driver) -> Schema:
+    """How the schema stands, by reading alone: a database without our tables has nothing of it."""
+    try:
+        have = [row[0] for row in await driver.read(rows_of("migration_names"))]
+    except Exception as error:
+        if not driver.dialect.is_missing_table(error):
+            raise
+        have = []
     known = [name for name, _ in migrations(driver.dialect.name)]
-    have = await applied(driver)
-    if ahead := [name for name in have if name not in known]:
-        raise StoreError(
-            f"the database has migrations that this version does not know: {', '.join(ahead)}",
-            remedy="use the version of Holdfast that made them, or a later one",
-        )
-    return [name for name in known if name not in have]
+    return Schema(have, [name for name in known if name not in have], [name for name in have if name not in known])
 
 
 async def migrate(driver: Driver) -> list[str]:
+    """StoreError when the database has migrations that this version does not know."""
+    await driver.write(rows_of("migration_table"))
+    schema = await schema_of(driver)
+    schema.refuse_unknown()
     texts = dict(migrations(driver.dialect.name))
-    done = []
-    for name in await pending(driver):
-        if await driver.run_ddl(texts[name], name):
-            done.append(name)
-    return done
-
-
-def _names() -> Script[list[Any]]:
-    yield Query("migration_table")
-    rows = yield Query("migration_names")
-    return rows
+    return [name for name in schema.pending if await driver.run_ddl(texts[name], name)]

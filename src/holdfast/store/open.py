@@ -1,23 +1,33 @@
-"""From an address to a store: the one place of the runtime that knows which databases there are."""
+"""From an address to a store: the one place that knows which databases there are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from holdfast.kernel.errors import StoreError
+from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.observe import redact
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.store import SqlStore
 
 SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
 
 
-def open_store(url: str, *, clock: Callable[[], int] | None = None) -> SqlStore:
+def open_store(
+    url: str, *, clock: Callable[[], int] | None = None, tables: Mapping[str, Lifecycle] | None = None
+) -> SqlStore:
     """The store at an address: `sqlite:///rel.db`, `sqlite:////abs.db`, a path, or `postgresql://…`.
 
-    Does not migrate. StoreError for any other address, and for PostgreSQL without its extra.
+    It takes jobs of these `tables` beside the built-in ones. Does not migrate.
+    StoreError for any other address, and for PostgreSQL without its extra.
     """
+    store = _opened(url, clock)
+    store.know((tables or {}).values())
+    return store
+
+
+def _opened(url: str, clock: Callable[[], int] | None) -> SqlStore:
     if url.startswith(POSTGRES):
         redact.register_url(url)
         return _open_postgres(url, clock)

@@ -28,3 +28,9 @@ class Many(NamedTuple):
 
 Row = Sequence[Any]
 Script = Generator[Query | Many, list[Any], T]
+
+
+def rows_of(name: str, params: Mapping[str, Any] | None = None) -> Script[list[Any]]:
+    """One statement, as a script."""
+    rows = yield Query(name, params or {})
+    return rows

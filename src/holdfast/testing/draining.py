@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from holdfast.chores.expirer import Expirer
@@ -16,9 +16,7 @@ from holdfast.kernel.move import move
 from holdfast.kernel.state import LEASED, OVER, RANK, Canonical
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.handle import JobHandle
-from holdfast.store.port import Lease
-from holdfast.store.reads import Filter
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Filter, Lease, Store
 from holdfast.tasks.durations import Duration, duration_ms
 from holdfast.testing.clock import MovableClock
 from holdfast.testing.engine import clock_of
@@ -132,16 +130,18 @@ class _Drain:
         return bool(later)
 
 
-async def _hand_back(store: SqlStore, owner: str) -> None:
+async def _hand_back(store: Store, owner: str) -> None:
     """What a worker was given while it was stopped, and so never saw, goes back as if it had not been claimed."""
-    await store.renew(owner, [NO_LEASE])  # a write that waits for the claims before it
+    await store.jobs.renew(owner, [NO_LEASE])  # a write that waits for the claims before it
     for job in await _live(store):
         table = store.tables[job.lifecycle]
         if job.lease_owner == owner and table.find(job.state, Command.HAND_BACK):
-            await store.apply(move(table, [job], Command.HAND_BACK, actor=owner, owner=owner, reason="worker_stopped"))
+            await store.jobs.apply(
+                move(table, [job], Command.HAND_BACK, actor=owner, owner=owner, reason="worker_stopped")
+            )
 
 
-def _times_of(job: Job, tables: dict[str, Lifecycle]) -> Iterable[int]:
+def _times_of(job: Job, tables: Mapping[str, Lifecycle]) -> Iterable[int]:
     """When time alone changes something for a job: it is due, it expires, its lease runs out."""
     if job.ready:
         yield job.due_at_ms
@@ -151,7 +151,7 @@ def _times_of(job: Job, tables: dict[str, Lifecycle]) -> Iterable[int]:
         yield job.lease_until_ms
 
 
-async def _live(store: SqlStore) -> list[Job]:
+async def _live(store: Store) -> list[Job]:
     jobs: list[Job] = []
     cursor: str | None = None
     while True:

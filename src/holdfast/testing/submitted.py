@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.kernel.job import Job
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.task import Task
-from holdfast.store.reads import Filter, Page
+from holdfast.store.port import Filter, Page
 
 PAGE = 500
 SHOWN = 10

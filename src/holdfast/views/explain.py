@@ -11,8 +11,7 @@ from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.policy import Lost
 from holdfast.kernel.state import OVER, RANK
 from holdfast.kernel.state import Canonical as S
-from holdfast.store.admin.dead_letters import Letter
-from holdfast.store.admin.operating import CAP, GateRow, Pause
+from holdfast.store.port import CAP, GateRow, Letter, Pause
 from holdfast.systems.flow.words import FlowSeen, NodeSeen, flow_words, node_helps, words_of_node
 from holdfast.views.phrases import count, error_of, span
 

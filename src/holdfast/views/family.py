@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from holdfast.kernel.job import Job
-from holdfast.store.reads import Filter
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Filter, Store
 from holdfast.views.job import label
 
 MOST = 500
@@ -20,7 +19,7 @@ class Family(NamedTuple):
     more: bool
 
 
-async def family_of(store: SqlStore, job: Job, most: int = MOST) -> Family:
+async def family_of(store: Store, job: Job, most: int = MOST) -> Family:
     """The job, its parents up to the first, and its children down to the last, as far as they still exist."""
     jobs = {job.id: job}
     above = job
@@ -43,7 +42,7 @@ async def family_of(store: SqlStore, job: Job, most: int = MOST) -> Family:
     return Family(jobs, more)
 
 
-async def graph_view(store: SqlStore, job: Job) -> dict[str, Any]:
+async def graph_view(store: Store, job: Job) -> dict[str, Any]:
     """Nodes and edges, a parent before its children; an edge says that one submitted the other."""
     family = await family_of(store, job)
     tables = await store.reads.lifecycles()

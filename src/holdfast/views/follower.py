@@ -21,8 +21,8 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.observe.logs import get_logger
 from holdfast.runtime.engine import Engine
-from holdfast.store.port import Feed
-from holdfast.views.following import Origin, Origins, Wanted, end_of_log
+from holdfast.store.port import Feed, Origin, Wakeups
+from holdfast.views.following import Origins, Wanted
 from holdfast.views.job import event_view
 from holdfast.views.ring import Ring, Told
 
@@ -155,9 +155,9 @@ class Hub:
         async with self._reading:
             store = await self._engine.opened()
             if self._feed is None or self._ring is None:
-                start = await end_of_log(store)
+                start = await store.log.end()
                 options = {} if self._ring_events is None else {"events": self._ring_events}
-                self._feed, self._ring = store.feed(start), Ring(start, **options)
+                self._feed, self._ring = store.log.feed(start), Ring(start, **options)
             if self._task is None and not self.closing:
                 self._task = asyncio.create_task(self._run(), name="holdfast-streams")
             events = await self._feed.next(BATCH)
@@ -186,10 +186,10 @@ class Hub:
 
     async def _run(self) -> None:
         store = await self._engine.opened()
-        listening = asyncio.create_task(store.bell.listen(self._engine.waker.wake), name="holdfast-streams-listen")
+        listening = asyncio.create_task(store.wakeups.listen(), name="holdfast-streams-listen")
         try:
             while self.followers or time.monotonic() - self._asked_s < LINGER_S:
-                await self._look()
+                await self._look(store.wakeups)
         finally:
             # At once with the last look at who follows: who comes from now on starts another.
             self._feed = self._task = None
@@ -197,8 +197,8 @@ class Hub:
             with suppress(Exception, asyncio.CancelledError):
                 await listening
 
-    async def _look(self) -> None:
-        ticket = self._engine.waker.ticket()
+    async def _look(self, wakeups: Wakeups) -> None:
+        ticket = wakeups.ticket()
         try:
             while await self._read_on():
                 pass
@@ -208,7 +208,7 @@ class Hub:
             return
         # A moment for what is about to come: one look for many events.
         await asyncio.sleep(GATHER_S)
-        await self._engine.waker.wait(ticket, LOOK_EVERY_S)
+        await wakeups.wait(ticket, LOOK_EVERY_S)
 
     async def close(self) -> None:
         """End every stream. Call it before the server waits for its connections."""

@@ -7,12 +7,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator,
 from typing import NamedTuple
 
 from holdfast.kernel.event import Event
+from holdfast.kernel.job import is_id
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.runtime.portal import Portal
-from holdfast.store.read.reading import is_id
-from holdfast.store.script import Query, Script
-from holdfast.store.sql_store import SqlStore
-from holdfast.store.waker import Waker
+from holdfast.store.port import Origin, Store
 from holdfast.views.listing import FilterError, state_names
 
 FILTERS = ("jobs", "tasks", "queues", "lifecycles", "states")
@@ -21,31 +19,21 @@ KEPT = 20_000
 """Jobs whose origins are remembered."""
 
 
-class Origin(NamedTuple):
-    """What of a job never changes, and its events do not say."""
-
-    lifecycle: str
-    task: str
-    queue: str
-    correlation_id: str | None
-    trace_id: str | None
-
-
 class Origins:
     """Remembers origins: a job has several events, and they come close together."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, Origin] = {}
 
     async def of(self, events: Sequence[Event]) -> list[tuple[Event, Origin | None]]:
         """Each event with its job's origin and ids; without one when the job has been pruned in between."""
         if missing := {event.job_id for event in events} - self._known.keys():
-            rows = await self._store.driver.read(_origins(self._store.dialect.array(sorted(missing))))
-            if len(self._known) + len(rows) > KEPT:
+            found = await self._store.log.origins(sorted(missing))
+            if len(self._known) + len(found) > KEPT:
                 wanted = {event.job_id for event in events}
                 self._known = {job_id: origin for job_id, origin in self._known.items() if job_id in wanted}
-            self._known |= {row[0]: Origin(*row[1:]) for row in rows}
+            self._known |= found
         return [_with_origin(event, self._known.get(event.job_id)) for event in events]
 
 
@@ -117,44 +105,19 @@ def _set(names: Collection[str]) -> frozenset[str] | None:
     return frozenset(names) or None
 
 
-async def end_of_log(store: SqlStore) -> int:
-    """A position that nothing commits behind any more, as near to the end of the log as can be told at once.
-
-    Everything sealed was followed, gaps and all. Behind the last seal a gap may be a position that is under way;
-    without one there is nothing under way below the highest.
-    """
-    seal = await store.reads.last_seal()
-    sealed = 0 if seal is None else seal.last_pos
-    [(high, count)] = await store.driver.read(_log_end(sealed))
-    alone = store.dialect.name == "sqlite"
-    return int(high) if alone or high - sealed == count else sealed
-
-
-def _origins(ids: object) -> Script[list[tuple[str, ...]]]:
-    rows = yield Query("origins", {"ids": ids})
-    return rows
-
-
-def _log_end(after: int) -> Script[list[tuple[int, int]]]:
-    rows = yield Query("log_end", {"after": after})
-    return rows
-
-
-async def follow(
-    store: SqlStore, waker: Waker, after: int | None, where: Mapping[str, Collection[str]]
-) -> AsyncGenerator[list[Event]]:
+async def follow(store: Store, after: int | None, where: Mapping[str, Collection[str]]) -> AsyncGenerator[list[Event]]:
     """What is wanted of the log behind a position, or from now on: batches as they come, without end."""
     chosen = wanted(await store.reads.lifecycles(), **_known(where))
-    origins, feed = Origins(store), store.feed(await end_of_log(store) if after is None else after)
-    listening = asyncio.create_task(store.bell.listen(waker.wake), name="holdfast-follow")
+    origins, feed = Origins(store), store.log.feed(await store.log.end() if after is None else after)
+    listening = asyncio.create_task(store.wakeups.listen(), name="holdfast-follow")
     try:
         while True:
-            ticket = waker.ticket()
+            ticket = store.wakeups.ticket()
             events = await feed.next()
             if found := [event for event, origin in await origins.of(events) if chosen.wants(event, origin)]:
                 yield found
             if not events:
-                await waker.wait(ticket, LOOK_EVERY_S)
+                await store.wakeups.wait(ticket, LOOK_EVERY_S)
     finally:
         listening.cancel()
 

@@ -10,7 +10,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job, correlation_of
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.state import OVER, RANK
-from holdfast.store.reads import SignalRow
+from holdfast.store.port import SignalRow
 from holdfast.systems.own_names import iso, own_fields
 
 __all__ = ["PROGRESS", "event_view", "iso", "job_view", "label", "links", "progress_view"]

@@ -10,9 +10,9 @@ from typing import Any
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.store.jobs.admission import plain
+from holdfast.kernel.payload.encoding import plain
+from holdfast.store.port import Filter, Page, Reads
 from holdfast.store.read.listing import Walked, joined, page
-from holdfast.store.reads import Filter, Page, Reads
 from holdfast.views.job import PROGRESS, job_view
 
 LARGEST_PAGE = 500

@@ -18,10 +18,8 @@ from holdfast.kernel.state import LEASED, OVER, RANK, Canonical
 from holdfast.observe.logs import get_logger
 from holdfast.observe.metrics import OTHER, Series, Tally
 from holdfast.observe.worker_metrics import conflicts
-from holdfast.store.admin.operating import Operating, WorkerRow
-from holdfast.store.port import Feed
-from holdfast.store.sql_store import SqlStore
-from holdfast.views.following import Origin, Origins, end_of_log
+from holdfast.store.port import Feed, Origin, Store, WorkerRow
+from holdfast.views.following import Origins
 from holdfast.views.metrics_gauges import read_gauges
 
 BATCH = 1_000
@@ -40,7 +38,7 @@ log = get_logger("holdfast.metrics")
 class MetricsFeed:
     """One per process. `begin` marks where counting starts; `start` follows the log between scrapes as well."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.tally = Tally()
         self._store = store
         self._origins = Origins(store)
@@ -57,11 +55,11 @@ class MetricsFeed:
         """Count from here on."""
         async with self._reading:
             if self._feed is None:
-                feed = self._store.feed(await end_of_log(self._store))
-                for job in await Operating(self._store).leases(limit=RUNS_KNOWN):
+                feed = self._store.log.feed(await self._store.log.end())
+                for job in await self._store.admin.queues.leases(limit=RUNS_KNOWN):
                     if job.started_at_ms is not None:
                         self._started_ms[job.id] = job.started_at_ms
-                self._hear(await Operating(self._store).workers(), count=False)
+                self._hear(await self._store.admin.workers.list(), count=False)
                 self._feed = feed
 
     async def start(self) -> None:
@@ -106,7 +104,7 @@ class MetricsFeed:
         try:
             async with asyncio.timeout(SCRAPE_S):
                 await self.catch_up()
-                workers = await Operating(self._store).workers()
+                workers = await self._store.admin.workers.list()
                 self._hear(workers)
                 gauges |= await read_gauges(self._store, self.tally, workers)
                 gauges["database_up"] = {(): 1}

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.observe.metrics import Series, Tally
-from holdfast.store.admin.dead_letters import DeadLetters
-from holdfast.store.admin.operating import Operating, WorkerRow
-from holdfast.store.script import Query, Script
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store, WorkerRow
 from holdfast.views.queues import living
 
 Values = dict[tuple[str, ...], float]
 
 
-async def read_gauges(store: SqlStore, tally: Tally, workers: Sequence[WorkerRow]) -> dict[str, Series]:
+async def read_gauges(store: Store, tally: Tally, workers: Sequence[WorkerRow]) -> dict[str, Series]:
     """Every gauge by its name. What had a series before and is empty now is told as 0, so that no line just ends."""
     now_ms = await store.now_ms()
-    waiting, _ = await DeadLetters(store).counts()
+    waiting, _ = await store.admin.dead.counts()
     return {
         "jobs_inflight": await _inflight(store, tally),
         **await _queues(store, tally, now_ms),
@@ -26,18 +23,18 @@ async def read_gauges(store: SqlStore, tally: Tally, workers: Sequence[WorkerRow
     }
 
 
-async def _inflight(store: SqlStore, tally: Tally) -> Values:
+async def _inflight(store: Store, tally: Tally) -> Values:
     found: Values = {(kind,): 0 for kind in tally.types.known}
-    for task, count in await store.driver.read(_leased_by_task()):
+    for task, count in await store.admin.queues.leased_by_task():
         kind = (tally.types(task),)
         found[kind] = found.get(kind, 0) + count
     return found
 
 
-async def _queues(store: SqlStore, tally: Tally, now_ms: int) -> dict[str, Series]:
+async def _queues(store: Store, tally: Tally, now_ms: int) -> dict[str, Series]:
     empty: Values = {(name,): 0.0 for name in tally.queues.known}
     depth, due, age_s = dict(empty), dict(empty), dict(empty)
-    for found in (await Operating(store).depths()).values():
+    for found in (await store.admin.queues.depths()).values():
         queue = (tally.queues(found.queue),)
         depth[queue] = depth.get(queue, 0) + found.queued
         due[queue] = due.get(queue, 0) + found.due
@@ -45,8 +42,3 @@ async def _queues(store: SqlStore, tally: Tally, now_ms: int) -> dict[str, Serie
         waited_s = (now_ms - (found.oldest_due_ms or 0)) / 1_000 if waits else 0.0
         age_s[queue] = max(age_s.get(queue, 0.0), waited_s)
     return {"queue_depth": depth, "queue_due": due, "queue_oldest_due_age_seconds": age_s}
-
-
-def _leased_by_task() -> Script[list[tuple[str, int]]]:
-    rows = yield Query("leased_by_task")
-    return rows

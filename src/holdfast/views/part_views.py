@@ -8,9 +8,7 @@ from typing import Any
 from holdfast.catalog import KNOWN
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.store.jobs.kept import Artifact
-from holdfast.store.reads import Attempt, SignalRow
-from holdfast.store.upkeep.scheduling import ScheduleRow
+from holdfast.store.port import Artifact, Attempt, ScheduleRow, SignalRow
 from holdfast.tasks.registry import TaskDef
 from holdfast.views.explain import Explanation
 from holdfast.views.job import iso, label

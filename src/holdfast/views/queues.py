@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from holdfast.kernel.job import Job
-from holdfast.store.admin.operating import Depth, Operating, Pause, WorkerRow
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Depth, Pause, Store, WorkerRow
 from holdfast.views.job import iso
 
 ALIVE_MS = 30_000
@@ -22,11 +21,11 @@ class Queue(NamedTuple):
     workers: int
 
 
-async def queues(store: SqlStore) -> list[Queue]:
+async def queues(store: Store) -> list[Queue]:
     """Every queue that has jobs, a pause or a living worker, by name."""
-    operating = Operating(store)
+    operating = store.admin.queues
     depths, pauses = await operating.depths(), await operating.pauses()
-    alive = living(await operating.workers(), await store.now_ms())
+    alive = living(await store.admin.workers.list(), await store.now_ms())
     served = [queue for worker in alive for queue in worker.queues]
     names = sorted(depths.keys() | pauses.keys() | set(served))
     return [Queue(depths.get(name, Depth(name)), pauses.get(name), served.count(name)) for name in names]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from holdfast.kernel.event import Event
-from holdfast.views.following import Origin
+from holdfast.store.port import Origin
 
 EVENTS = 8_192
 BYTES = 16 * 1024 * 1024

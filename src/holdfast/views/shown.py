@@ -11,7 +11,7 @@ from holdfast.kernel.job import Job
 from holdfast.kernel.state import State
 
 if TYPE_CHECKING:
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 
 class ShownJob(Job):
@@ -85,7 +85,7 @@ def _moment(at_ms: int | None) -> datetime | None:
         return None
 
 
-async def shown(store: SqlStore, job: Job) -> ShownJob:
+async def shown(store: Store, job: Job) -> ShownJob:
     """The job with its state as its lifecycle spells it, whether that is declared here or only kept in the database."""
     return labelled(job, (await table_of(store, job)).state(job.state))
 

@@ -7,9 +7,7 @@ from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import LEASED, Canonical
-from holdfast.store.admin.dead_letters import DeadLetters
-from holdfast.store.admin.operating import Operating
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.systems.flow.situation import flow_seen, node_seen
 from holdfast.views.explain import LATELY_MS, Explanation, Situation, explain
 from holdfast.views.job import progress_view
@@ -19,14 +17,14 @@ BEATS = ("job_lease_renewed", "job_heartbeat")
 WAITS_FOR = {"sandbox": "its upload to be finalized"}
 
 
-async def explain_job(store: SqlStore, job_id: str, app: str | None = None) -> Explanation:
+async def explain_job(store: Store, job_id: str, app: str | None = None) -> Explanation:
     """Why a job is where it is, and the command that helps."""
     return explain(await situation_of(store, await get_job(store, job_id), app))
 
 
-async def situation_of(store: SqlStore, job: Job, app: str | None = None) -> Situation:
+async def situation_of(store: Store, job: Job, app: str | None = None) -> Situation:
     now_ms = await store.now_ms()
-    operating = Operating(store)
+    operating = store.admin.queues
     table = await table_of(store, job)
     events = await store.reads.events(job.id)
     pause = claimed_at_ms = beat_at_ms = done = total = letter = None
@@ -39,7 +37,7 @@ async def situation_of(store: SqlStore, job: Job, app: str | None = None) -> Sit
             ahead = await operating.ahead(job)
             gate = await operating.gate(job)
     if job.state in table.claimable or job.state in LEASED:
-        crew = living(await operating.workers(), now_ms)
+        crew = living(await store.admin.workers.list(), now_ms)
         workers = sum(job.queue in worker.queues for worker in crew)
     if job.state in LEASED:
         signals = await store.reads.signals(job.id)
@@ -48,7 +46,7 @@ async def situation_of(store: SqlStore, job: Job, app: str | None = None) -> Sit
         if progress := progress_view(job, signals):
             done, total = progress["done"], progress["total"]
     if job.state == Canonical.DEAD_LETTERED:
-        letter = next(iter(await DeadLetters(store).of([job.id])), None)
+        letter = next(iter(await store.admin.dead.of([job.id])), None)
     return Situation(
         job=job,
         table=table,

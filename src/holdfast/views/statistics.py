@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.store.admin.operating import Operating
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.views.job import iso, label
 from holdfast.views.queues import living, queue_view, queues
 
@@ -14,7 +13,7 @@ CAP = 10_000
 LATELY_MS = 60_000
 
 
-async def statistics(store: SqlStore) -> dict[str, Any]:
+async def statistics(store: Store) -> dict[str, Any]:
     """Jobs by lifecycle and state, queues, and what happened in the last minute.
 
     A figure that is not `exact` is a lower bound: of each state the newest CAP jobs are counted.
@@ -43,7 +42,7 @@ async def statistics(store: SqlStore) -> dict[str, Any]:
             for (lifecycle, state), count in sorted(counted.items())
         ],
         "queues": [queue_view(queue) for queue in await queues(store)],
-        "workers": len(living(await Operating(store).workers(), now_ms)),
+        "workers": len(living(await store.admin.workers.list(), now_ms)),
         "last_minute": [
             {"event": event, "count": count, "exact": count < CAP} for event, count in sorted(happened.items()) if count
         ],

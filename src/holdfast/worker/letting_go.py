@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from holdfast.observe.logs import get_logger
-from holdfast.store.port import Lease
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Lease, Store
 
 log = get_logger("holdfast.worker")
 
@@ -14,7 +13,7 @@ log = get_logger("holdfast.worker")
 class LettingGo:
     """Who takes a job over need not wait for its lease to run out."""
 
-    def __init__(self, store: SqlStore, owner: str) -> None:
+    def __init__(self, store: Store, owner: str) -> None:
         self._store = store
         self._owner = owner
         self._under_way: set[asyncio.Task[None]] = set()
@@ -26,7 +25,7 @@ class LettingGo:
 
     async def _end(self, lease: Lease) -> None:
         try:
-            await self._store.let_go(self._owner, [lease])
+            await self._store.jobs.let_go(self._owner, [lease])
         except Exception as error:  # the database is away: the lease runs out by itself
             log.warning("lease_not_let_go", job_id=lease.job_id, error=str(error))
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from holdfast.observe.logs import get_logger
-from holdfast.store.script import Query, Script
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 
 SEEN_EVERY_S = 5.0
 PAUSES_FOR_S = 1.0
@@ -24,7 +21,7 @@ log = get_logger("holdfast.roster")
 class Roster:
     """One worker's entry, kept fresh, and its view of the queues."""
 
-    def __init__(self, store: SqlStore, owner: str, queues: Mapping[str, int], concurrency: int) -> None:
+    def __init__(self, store: Store, owner: str, queues: Mapping[str, int], concurrency: int) -> None:
         self._store = store
         self._owner = owner
         self._queues = queues
@@ -36,7 +33,7 @@ class Roster:
         """The worker's queues but for those that are paused, with their weights."""
         now_s = time.monotonic()
         if now_s - self._looked_s >= PAUSES_FOR_S:
-            paused = {row[0] for row in await self._store.driver.read(_one("paused_queues", {}))}
+            paused = await self._store.admin.queues.pauses()
             self._looked_s = now_s
             self._open = {name: weight for name, weight in self._queues.items() if name not in paused}
         return self._open
@@ -50,21 +47,7 @@ class Roster:
             await asyncio.sleep(SEEN_EVERY_S)
 
     async def seen(self, stats: Mapping[str, int]) -> None:
-        params = {
-            "owner": self._owner,
-            "queues": json.dumps(self._queues),
-            "concurrency": self._concurrency,
-            "now_ms": await self._store.now_ms(),
-            "stats": json.dumps(stats),
-        }
-        await self._store.driver.write(_one("worker_seen", params), single=True)
+        await self._store.admin.workers.seen(self._owner, self._queues, self._concurrency, stats)
 
     async def gone(self) -> None:
-        before_ms = await self._store.now_ms() - FORGET_MS
-        params = {"owner": self._owner, "before_ms": before_ms}
-        await self._store.driver.write(_one("worker_gone", params), single=True)
-
-
-def _one(name: str, params: Mapping[str, Any]) -> Script[list[Any]]:
-    rows = yield Query(name, params)
-    return rows
+        await self._store.admin.workers.gone(self._owner, FORGET_MS)

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from holdfast.store.port import Lease
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Lease, Store
 
 FASTEST_TICK_S = 0.1
 SLOWEST_TICK_S = 5.0
@@ -102,7 +101,7 @@ def _answers(pid: int) -> bool:
 
 async def beat(url: str, owner: str, pid: int, at_once: bool) -> None:
     heart = Heart()
-    store: SqlStore | None = None
+    store: Store | None = None
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 24)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -120,7 +119,7 @@ async def beat(url: str, owner: str, pid: int, at_once: bool) -> None:
         ended = True
         heart.sooner.set()
 
-    async def opened() -> SqlStore:
+    async def opened() -> Store:
         from holdfast.store.open import open_store
 
         store = open_store(url)
@@ -141,7 +140,7 @@ async def beat(url: str, owner: str, pid: int, at_once: bool) -> None:
             continue
         try:
             async with asyncio.timeout(RENEWAL_S):
-                lost = set(await store.renew(owner, due))
+                lost = set(await store.jobs.renew(owner, due))
         except Exception as error:  # whatever it is, the next tick tries again and the worker watches its leases
             say(error=f"{type(error).__name__}: {error}")
             await asyncio.sleep(FASTEST_TICK_S)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from holdfast.kernel.state import LEASED, Canonical
 from holdfast.observe.logs import get_logger
-from holdfast.store.port import Signal
-from holdfast.store.script import Query, Script
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Signal, Store
 from holdfast.tasks.job_log import LOG
 from holdfast.views.job import PROGRESS
 from holdfast.worker.running import Running
@@ -30,7 +27,7 @@ class Watch:
     """One look at all of them, every WATCH_S: a request to stop is heard within a second."""
 
     def __init__(
-        self, store: SqlStore, owner: str, running: Mapping[str, Running], lose: Callable[[str, int, str], None]
+        self, store: Store, owner: str, running: Mapping[str, Running], lose: Callable[[str, int, str], None]
     ) -> None:
         self._store = store
         self._owner = owner
@@ -52,7 +49,7 @@ class Watch:
         ids = [job_id for job_id, held in self._running.items() if now_s - held.since_s >= YOUNGEST_S]
         if not ids:
             return
-        found = await self._store.driver.read(_heed(self._store.dialect.array(ids)))
+        found = await self._store.jobs.stand(ids)
         for job_id, state, attempt, cancel_requested in found:
             held = self._running.get(job_id)
             if held is None or held.job.attempt > attempt:
@@ -84,13 +81,8 @@ class Watch:
                 held.said_s = now_s
                 said += words
         try:
-            await self._store.signal(said)
+            await self._store.jobs.signal(said)
         except Exception as error:
             if passing(error) and len(said) < MOST_WORDS:
                 self._last_words = said + self._last_words
             raise
-
-
-def _heed(ids: Any) -> Script[list[Any]]:
-    rows = yield Query("heed", {"ids": ids})
-    return rows

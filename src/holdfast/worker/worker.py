@@ -7,8 +7,9 @@ import os
 import random
 import socket
 import time
+from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from uuid_utils import uuid4
 
@@ -24,7 +25,6 @@ from holdfast.kernel.settle import lost, settle, stop_reason
 from holdfast.observe import tracing
 from holdfast.observe.logs import get_logger
 from holdfast.store.port import Lease
-from holdfast.store.waker import first_of
 from holdfast.systems.flow.nodes import Nodes
 from holdfast.tasks.own_terms import terms_of
 from holdfast.worker.letting_go import LettingGo
@@ -93,7 +93,7 @@ class Worker:
         self._roster = Roster(self.store, self.owner, self.queues, self.concurrency)
         await self._roster.seen(self.stats())
         if self._use_heart:
-            renew = partial(self.store.renew, self.owner)
+            renew = partial(self.store.jobs.renew, self.owner)
             at_once = renewed_soon(self.engine.registry)
             self.heart = Heartbeat(self.engine.url, self.owner, self._lose, renew, at_once=at_once)
             await self.heart.start()
@@ -101,7 +101,7 @@ class Worker:
         self._loops = [
             asyncio.create_task(self._watch.run(), name="holdfast-watch"),
             asyncio.create_task(self._roster.run(self.stats), name="holdfast-roster"),
-            asyncio.create_task(self.store.bell.listen(self.engine.waker.wake), name="holdfast-listen"),
+            asyncio.create_task(self.store.wakeups.listen(), name="holdfast-listen"),
         ]
 
     def stats(self) -> dict[str, int]:
@@ -111,7 +111,7 @@ class Worker:
 
     async def _claim(self) -> None:
         """Claim up to the free slots, for as long as the worker runs."""
-        waker = self.engine.waker
+        wakeups = self.store.wakeups
         looked_over_s = 0.0
         while not self._stopping:
             free = self.concurrency - len(self.running)
@@ -122,13 +122,13 @@ class Worker:
                 self._free.clear()
                 await self._free.wait()
                 continue
-            ticket = waker.ticket()
+            ticket = wakeups.ticket()
             since_s = time.monotonic()
             try:
                 jobs = await self._take(free)
                 if not jobs and since_s - looked_over_s >= POLL_S:
                     looked_over_s = since_s
-                    jobs = await self.store.take_over(await self._roster.open_queues(), free, self.owner)
+                    jobs = await self.store.jobs.take_over(await self._roster.open_queues(), free, self.owner)
             except Exception as error:  # the database is away: the claim is tried again, whatever it was
                 log.warning("claim_failed", error=str(error))
                 await asyncio.sleep(POLL_S)
@@ -136,12 +136,12 @@ class Worker:
             if jobs:
                 self._dispatch(jobs, since_s)
             else:
-                opens_in_s = self.store.claimer.opens_in_s
-                await waker.wait(ticket, POLL_S if opens_in_s is None else min(POLL_S, opens_in_s))
+                opens_in_s = self.store.jobs.opens_in_s
+                await wakeups.wait(ticket, POLL_S if opens_in_s is None else min(POLL_S, opens_in_s))
 
     async def _take(self, limit: int) -> list[Job]:
         queues = await self._roster.open_queues()
-        return await self.store.claim(list(queues) if self._alike else queues, limit, self.owner) if queues else []
+        return await self.store.jobs.claim(list(queues) if self._alike else queues, limit, self.owner) if queues else []
 
     def _dispatch(self, jobs: list[Job], since_s: float) -> None:
         self.claimed += len(jobs)
@@ -254,10 +254,10 @@ class Worker:
         if self.heart is not None:
             self.heart.release([move[:2] for change in changes for move in change.moves])
         self._free.set()
-        if self.store.claimer.gated or any(change.lifecycle.in_graphs for change in changes):
-            self.engine.woken()  # what ended may have made room for another, or was waited for
+        if self.store.jobs.gated or any(change.lifecycle.in_graphs for change in changes):
+            self.store.wakeups.ring()  # what ended may have made room for another, or was waited for
         elif any(change.path[-1].target.value in change.lifecycle.claimable for change in changes):
-            self.engine.waker.wake()
+            self.store.wakeups.ring_here()
 
     def hurry(self) -> None:
         """Wait no longer for what still runs."""
@@ -267,7 +267,7 @@ class Worker:
         """Stop claiming, let work end within the grace, hand back the rest at once."""
         self._stopping = True
         self._free.set()
-        self.engine.waker.wake()
+        self.store.wakeups.ring_here()
         if self._claiming is not None:
             # Not cancelled while it may be at it: what it has won would wait for its lease to end.
             await asyncio.wait([self._claiming], timeout=LAST_WRITE_S)
@@ -299,3 +299,11 @@ class Worker:
                 await self._roster.gone()
         except Exception as error:  # the database is away: leases and entry run out by themselves
             log.warning("farewell_failed", error=str(error))
+
+
+async def first_of(*waits: Coroutine[Any, Any, object], timeout_s: float) -> None:
+    """Wait for one of these, for no longer than the timeout."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()

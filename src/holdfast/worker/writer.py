@@ -79,7 +79,7 @@ class Writer:
                 if signals:
                     await self._tell(signals)
                     signals = []
-                applied = await self._store.apply(changes)
+                applied = await self._store.jobs.apply(changes)
             except Exception as error:
                 if not passing(error):
                     await self._write_apart(changes, error)
@@ -104,7 +104,7 @@ class Writer:
 
     async def _tell(self, signals: list[Signal]) -> None:
         try:
-            await self._store.signal(signals)
+            await self._store.jobs.signal(signals)
         except Exception as error:
             if passing(error):
                 raise

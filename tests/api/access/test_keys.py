@@ -11,7 +11,7 @@ import pytest
 from holdfast.api.access.keys import NOTED_EVERY_S, SHAPE, Caller, Keyring, Scope, make_key
 from holdfast.api.settings import ApiSettings
 from holdfast.kernel.errors import HoldfastError, PayloadError
-from holdfast.store.admin.api_keys import ApiKeys, KeyRow
+from holdfast.store.port import KeyRow
 from holdfast.testing import MovableClock
 from tests.api.shell import OPEN_TO_ALL, Shell, let_in, shell_on
 from tests.engines import STORES, address
@@ -32,14 +32,14 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -
 
 def rows_of(shell: Shell) -> list[KeyRow]:
     async def read() -> list[KeyRow]:
-        return await ApiKeys(await shell.engine.opened()).list()
+        return await (await shell.engine.opened()).admin.keys.list()
 
     return shell.engine.portal.call(read())
 
 
 def revoke(shell: Shell, key_id: str) -> KeyRow | None:
     async def change() -> KeyRow | None:
-        return await ApiKeys(await shell.engine.opened()).revoke(key_id)
+        return await (await shell.engine.opened()).admin.keys.revoke(key_id)
 
     return shell.engine.portal.call(change())
 
@@ -123,7 +123,7 @@ def test_when_a_key_was_last_used(shell: Shell, clock: MovableClock) -> None:
 def test_whether_there_is_any(shell: Shell, clock: MovableClock) -> None:
     def any_live() -> bool:
         async def ask() -> bool:
-            return await ApiKeys(await shell.engine.opened()).any_live()
+            return await (await shell.engine.opened()).admin.keys.any_live()
 
         return shell.engine.portal.call(ask())
 

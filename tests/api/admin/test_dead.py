@@ -45,10 +45,10 @@ def test_a_page_looks_at_so_many_and_leads_on(client: Client, dead: list[str], m
 
 
 def test_what_is_counted_is_capped(client: Client, dead: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.store.admin.dead_letters.COUNTED", 2)
+    monkeypatch.setattr("holdfast.store.admin.dead.COUNTED", 2)
     [group] = client.get("/api/dead/groups").json()["items"]
     assert (group["count"], group["exact"], group["example"]["job_id"]) == (2, False, max(dead))
-    monkeypatch.setattr("holdfast.store.admin.dead_letters.COUNTED", 3)
+    monkeypatch.setattr("holdfast.store.admin.dead.COUNTED", 3)
     [group] = client.get("/api/dead/groups").json()["items"]
     assert (group["count"], group["exact"]) == (3, True)
     monkeypatch.setattr("holdfast.api.admin.dead.MOST", 2)

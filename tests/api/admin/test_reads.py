@@ -37,7 +37,7 @@ def test_workers_and_leases(client: Client, engine: Engine, clock: MovableClock)
     async def work() -> None:
         store = await engine.opened()
         await Roster(store, "w", {"default": 1}, 4).seen({"running": 1})
-        await store.claim(["default"], 1, "w")
+        await store.jobs.claim(["default"], 1, "w")
 
     engine.portal.call(work())
     [worker] = client.get("/api/workers").json()["items"]

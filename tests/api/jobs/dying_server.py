@@ -15,6 +15,7 @@ from holdfast import Engine
 from holdfast.api.running import serve
 from holdfast.api.settings import ApiSettings
 from tests.api.tasks import declare
+from tests.tables import driver_of
 
 
 def deadly(write: Callable[..., Any], when: str) -> Callable[..., Any]:
@@ -49,7 +50,7 @@ def main(url: str, port: str, when: str) -> int:
     declare(engine)
 
     async def arm() -> None:
-        driver: Any = (await engine.opened()).driver
+        driver: Any = driver_of(await engine.opened())
         driver.write = deadly(driver.write, when)
 
     engine.portal.call(arm())

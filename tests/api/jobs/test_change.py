@@ -33,7 +33,7 @@ def events(engine: Engine, job_id: str) -> list[Event]:
 
 def claimed(engine: Engine, queue: str = "default", *, start: bool = True) -> None:
     async def claim() -> None:
-        assert await (await engine.opened()).claim([queue], 1, "w", start=start)
+        assert await (await engine.opened()).jobs.claim([queue], 1, "w", start=start)
 
     engine.portal.call(claim())
 
@@ -100,9 +100,11 @@ def _standing(client: Client, engine: Engine, label: str) -> str:
         store = await engine.opened()
         if label == "CREATED":
             return
-        [job] = await store.claim([queue], 1, "w")
+        [job] = await store.jobs.claim([queue], 1, "w")
         if label == "RETRY":
-            assert (await store.apply(move(engine.table("workflow"), [job], "retry", actor="w", owner="w"))).versions
+            assert (
+                await store.jobs.apply(move(engine.table("workflow"), [job], "retry", actor="w", owner="w"))
+            ).versions
 
     engine.portal.call(walk())
     return job_id

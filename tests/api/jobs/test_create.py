@@ -261,10 +261,10 @@ async def _walk(engine: Engine, job_id: str, steps: Sequence[str]) -> None:
     store = await engine.opened()
     for step in steps:
         if step == Command.CLAIM:
-            assert await store.claim(["sandbox"], 1, "w", start=False)
+            assert await store.jobs.claim(["sandbox"], 1, "w", start=False)
             continue
         job = await store.reads.get(job_id)
         assert job is not None
         owner = "w" if job.lease_owner else None
-        applied = await store.apply(move(engine.table("sandbox"), [job], step, actor="test", owner=owner))
+        applied = await store.jobs.apply(move(engine.table("sandbox"), [job], step, actor="test", owner=owner))
         assert applied.versions, applied.refused

@@ -16,6 +16,7 @@ from holdfast.api.jobs import idempotency
 from holdfast.testing import MovableClock
 from tests.api.calling import Client, client_of
 from tests.api.tasks import declare
+from tests.tables import driver_of
 
 BODY = {"task": "crawl", "args": {"url": "http://a"}}
 
@@ -145,7 +146,7 @@ def test_a_repeat_while_the_first_is_at_it_is_told_so(
     engine.list_jobs()
 
     async def hold() -> asyncio.Event:
-        driver: Any = (await engine.opened()).driver
+        driver: Any = driver_of(await engine.opened())
         write, go_on = driver.write, asyncio.Event()
 
         async def held(script: Any, **how: Any) -> Any:
@@ -191,6 +192,6 @@ def test_old_answers_are_cleared_away(client: Client, engine: Engine, clock: Mov
     clock.advance("1d")
 
     async def drop() -> tuple[int, int]:
-        return await (await engine.opened()).drop_expired(100)
+        return await (await engine.opened()).upkeep.drop_expired(100)
 
     assert engine.portal.call(drop())[1] == 3

@@ -57,8 +57,8 @@ def test_no_part_takes_an_unknown_parameter(client: Client, engine: Engine, part
 def say(engine: Engine, job_id: str, lines: list[dict[str, Any]]) -> None:
     async def signal() -> None:
         store = await engine.opened()
-        await store.signal([Signal(job_id, 1, "job_log", "w", json.dumps(line)) for line in lines])
-        await store.signal([Signal(job_id, 1, "job_heartbeat", "w")])
+        await store.jobs.signal([Signal(job_id, 1, "job_log", "w", json.dumps(line)) for line in lines])
+        await store.jobs.signal([Signal(job_id, 1, "job_heartbeat", "w")])
 
     engine.portal.call(signal())
 
@@ -152,7 +152,7 @@ def test_graph(client: Client, engine: Engine) -> None:
         ids = [str(uuid7()) for _ in range(5)]
         parents = [None, ids[0], ids[1], ids[1], ids[3]]
         specs = [Spec(i, "durable", "add", '{"a":1}', parent_id=p) for i, p in zip(ids, parents, strict=True)]
-        await store.submit(specs)
+        await store.jobs.submit(specs)
         return ids
 
     ids = engine.portal.call(family())
@@ -169,8 +169,8 @@ def test_a_large_family_is_cut(client: Client, engine: Engine) -> None:
     async def family() -> str:
         store = await engine.opened()
         parent = str(uuid7())
-        await store.submit([Spec(parent, "durable", "add", '{"a":1}')])
-        await store.submit([Spec(str(uuid7()), "durable", "add", "{}", parent_id=parent) for _ in range(600)])
+        await store.jobs.submit([Spec(parent, "durable", "add", '{"a":1}')])
+        await store.jobs.submit([Spec(str(uuid7()), "durable", "add", "{}", parent_id=parent) for _ in range(600)])
         return parent
 
     graph = client.get(f"/api/jobs/{engine.portal.call(family())}/graph").json()

@@ -82,8 +82,8 @@ def test_a_job_at_work_is_shown_anew(client: Client, engine: Engine, clock: Mova
 
     async def begin() -> None:
         store = await engine.opened()
-        assert len(await store.claim(["default"], 1, "w")) == 1
-        await store.signal([Signal(job.id, 1, "job_progress", "w", '{"done": 3, "total": 12}')])
+        assert len(await store.jobs.claim(["default"], 1, "w")) == 1
+        await store.jobs.signal([Signal(job.id, 1, "job_progress", "w", '{"done": 3, "total": 12}')])
 
     engine.portal.call(begin())
     first = client.get(f"/api/jobs/{job.id}")

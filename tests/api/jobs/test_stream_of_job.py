@@ -46,7 +46,9 @@ def served(
 
 async def say(engine: Engine, job_id: str, text: str) -> None:
     store = await engine.opened()
-    await store.signal([Signal(job_id, 1, "job_log", "w", f'{{"event":"{text}"}}'), Signal(job_id, 1, "beat", "w")])
+    await store.jobs.signal(
+        [Signal(job_id, 1, "job_log", "w", f'{{"event":"{text}"}}'), Signal(job_id, 1, "beat", "w")]
+    )
 
 
 async def test_a_job_is_followed_to_its_end(served: Served, hold: threading.Event) -> None:

@@ -4,7 +4,7 @@ import json
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import asyncpg
@@ -28,6 +28,12 @@ class PostgresExplaining:
         self._dsn = dsn
         self._connections: dict[str, Any] = {}
         self._prepared: dict[tuple[str, str], str] = {}
+
+    async def announce(self) -> None:
+        return
+
+    async def listen(self, wake: Callable[[], None]) -> None:
+        return
 
     async def write(self, script: Script[T], *, single: bool = False, urgent: bool = False) -> T:
         connection = await self._connection("write")
@@ -105,6 +111,12 @@ class SqliteExplaining:
         self.dialect = SqliteDialect(lambda: time.time_ns() // 1_000_000)
         self.plans: Plans = defaultdict(list)
         self.connection = sqlite3.connect(path, isolation_level=None)
+
+    async def announce(self) -> None:
+        return
+
+    async def listen(self, wake: Callable[[], None]) -> None:
+        return
 
     async def write(self, script: Script[T], *, single: bool = False, urgent: bool = False) -> T:
         self.connection.execute("BEGIN IMMEDIATE")

@@ -153,7 +153,7 @@ def test_eight_migrators_at_once(empty_site: Site, hands: Crew) -> None:
 
     async def works() -> None:
         store = empty_site.open()
-        assert len(await store.submit(specs(3))) == 3
+        assert len(await store.jobs.submit(specs(3))) == 3
         await store.close()
 
     asyncio.run(works())

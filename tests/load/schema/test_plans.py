@@ -15,12 +15,9 @@ from holdfast.kernel.job import Failure, Spec
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.settle import dead_letter
 from holdfast.observe.metrics import Tally
-from holdfast.store.admin.dead_letters import DeadLetters, Wanted
-from holdfast.store.admin.operating import Operating
-from holdfast.store.port import Lease, Signal
-from holdfast.store.reads import Filter
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Filter, Lease, Signal, Wanted
 from holdfast.store.statements import FILTERS
+from holdfast.store.store import SqlStore
 from holdfast.views.metrics_gauges import read_gauges
 from tests.load.conftest import postgres_site, sqlite_site
 from tests.load.hands import success
@@ -63,30 +60,30 @@ LOG = """
 async def use_everything(store: SqlStore) -> None:
     """Every call of the port and of the read port, with jobs of its own so that each has something to do."""
     mark = new_id()
-    await store.submit(specs(6, queue=mark, max_tries=3), op_id=f"submit-{mark}")
-    await store.submit(specs(1, queue=mark, key=mark))
-    await store.submit(specs(1, queue=mark, key=mark, duplicates="replace"))
-    jobs = await store.claim([mark], 4, "w", start=False)
+    await store.jobs.submit(specs(6, queue=mark, max_tries=3), op_id=f"submit-{mark}")
+    await store.jobs.submit(specs(1, queue=mark, key=mark))
+    await store.jobs.submit(specs(1, queue=mark, key=mark, duplicates="replace"))
+    jobs = await store.jobs.claim([mark], 4, "w", start=False)
     assert len(jobs) == 4
-    assert len(await store.claim(["default", mark], 2, "w")) == 2
-    await store.submit([Spec(new_id(), WORKFLOW.name, "node", queue=f"{mark}-nodes")])
-    assert len(await store.claim([f"{mark}-nodes"], 2, "w")) == 1
+    assert len(await store.jobs.claim(["default", mark], 2, "w")) == 2
+    await store.jobs.submit([Spec(new_id(), WORKFLOW.name, "node", queue=f"{mark}-nodes")])
+    assert len(await store.jobs.claim([f"{mark}-nodes"], 2, "w")) == 1
     leases = [Lease(job.id, job.attempt) for job in jobs]
-    assert await store.renew("w", leases) == []
-    assert len(await store.request_cancel(leases, "soft")) == 4
-    await store.apply(move(DURABLE, jobs, "start", actor="w", owner="w"))
+    assert await store.jobs.renew("w", leases) == []
+    assert len(await store.jobs.request_cancel(leases, "soft")) == 4
+    await store.jobs.apply(move(DURABLE, jobs, "start", actor="w", owner="w"))
     running = await store.reads.get_many([job.id for job in jobs])
-    await store.apply(success(running[:1], "w"), op_id=f"apply-{mark}")
-    await store.apply(success(running[:1], "w"))
+    await store.jobs.apply(success(running[:1], "w"), op_id=f"apply-{mark}")
+    await store.jobs.apply(success(running[:1], "w"))
     settled = dead_letter(DURABLE, running[1], Failure("x", "permanent", "x", {}), "timeout")
-    await store.apply([Change(DURABLE, settled.path, "w", [settled.move], "w")])
-    await store.let_go("w", leases)
-    await store.take_over([mark], 5, "w")
-    await store.lost(10)
-    await store.expired(10)
-    await store.signal([Signal(jobs[0].id, 1, "job_heartbeat", "w")])
+    await store.jobs.apply([Change(DURABLE, settled.path, "w", [settled.move], "w")])
+    await store.jobs.let_go("w", leases)
+    await store.jobs.take_over([mark], 5, "w")
+    await store.upkeep.lost(10)
+    await store.upkeep.expired(10)
+    await store.jobs.signal([Signal(jobs[0].id, 1, "job_heartbeat", "w")])
     await store.register(WORKFLOW)
-    feed = store.feed()
+    feed = store.log.feed()
     await feed.next()
     await use_reads(store, jobs[0].id)
 
@@ -128,9 +125,9 @@ async def use_reads(store: SqlStore, job_id: str) -> None:
     await reads.dead_mismatches()
     await anext(reads.all_jobs(batch=10))
     await anext(reads.all_events(batch=10))
-    await DeadLetters(store).page(Wanted(task="task1"), steps=100)
-    await DeadLetters(store).groups()
-    await Operating(store).leases()
+    await store.admin.dead.page(Wanted(task="task1"), steps=100)
+    await store.admin.dead.groups()
+    await store.admin.queues.leases()
     await read_gauges(store, Tally(), [])
 
 

@@ -9,7 +9,7 @@ from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition, Tries
 from holdfast.kernel.outcome import Retry
 from holdfast.kernel.state import Canonical, State
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from tests.store.scenes import (
     FAILURE,
     RIVAL,
@@ -44,20 +44,20 @@ PRIVATE = Lifecycle(
 )
 
 
-async def claimed(store: SqlStore, limit: int = 100, queues: tuple[str, ...] = ("default",)) -> list[str]:
-    return [job.id for job in await store.claim(queues, limit, WORKER)]
+async def claimed(store: Store, limit: int = 100, queues: tuple[str, ...] = ("default",)) -> list[str]:
+    return [job.id for job in await store.jobs.claim(queues, limit, WORKER)]
 
 
-async def test_as_many_lanes_as_there_are(store: SqlStore, clock: Clock) -> None:
+async def test_as_many_lanes_as_there_are(store: Store, clock: Clock) -> None:
     """More than one look brings at a time, and exactly as many."""
     for many in (205, 100):
         jobs = [spec(priority=priority) for priority in range(many)]
-        await store.submit(jobs)
+        await store.jobs.submit(jobs)
         assert await claimed(store, many) == [job.id for job in reversed(jobs)]
     assert await claimed(store) == []
 
 
-async def test_highest_priority_first_then_longest_due(store: SqlStore, clock: Clock) -> None:
+async def test_highest_priority_first_then_longest_due(store: Store, clock: Clock) -> None:
     wishes = [(0, 300), (5, 200), (-1, 0), (5, 100), (0, 100), (0, 200)]
     jobs = {}
     for priority, due in wishes:
@@ -69,7 +69,7 @@ async def test_highest_priority_first_then_longest_due(store: SqlStore, clock: C
 
 
 @pytest.mark.rule("W04")
-async def test_a_delay_holds_a_job_back_until_then(store: SqlStore, clock: Clock) -> None:
+async def test_a_delay_holds_a_job_back_until_then(store: Store, clock: Clock) -> None:
     late = await submit(store, delay_ms=5_000)
     later = await submit(store, due_at_ms=START_MS + 60_000)
     assert await claimed(store) == []
@@ -82,20 +82,20 @@ async def test_a_delay_holds_a_job_back_until_then(store: SqlStore, clock: Clock
 
 
 @pytest.mark.parametrize("limit", [0, 1, 4, 10, 11])
-async def test_never_more_than_the_limit(store: SqlStore, limit: int) -> None:
-    await store.submit([spec(priority=n % 3) for n in range(10)])
+async def test_never_more_than_the_limit(store: Store, limit: int) -> None:
+    await store.jobs.submit([spec(priority=n % 3) for n in range(10)])
     assert len(await claimed(store, limit)) == min(limit, 10)
 
 
-async def test_only_the_queues_that_were_asked_for(store: SqlStore) -> None:
+async def test_only_the_queues_that_were_asked_for(store: Store) -> None:
     a, b, _ = [await submit(store, queue=queue) for queue in ("a", "b", "c")]
     assert sorted(await claimed(store, queues=("a", "b", "empty"))) == [a.id, b.id]
     assert await claimed(store, queues=()) == []
 
 
-async def test_several_lifecycles_from_one_queue(store: SqlStore) -> None:
+async def test_several_lifecycles_from_one_queue(store: Store) -> None:
     jobs = [await submit(store, lifecycle) for lifecycle in BUILT_IN]
-    taken = await store.claim(["default"], 10, WORKER)
+    taken = await store.jobs.claim(["default"], 10, WORKER)
     assert {job.id for job in taken} == {job.id for job in jobs}
     assert {job.state for job in taken} == {"running"}
     await assert_all_clean(store)
@@ -103,10 +103,10 @@ async def test_several_lifecycles_from_one_queue(store: SqlStore) -> None:
 
 @pytest.mark.rule("D02", "D05", "D08")
 @pytest.mark.parametrize("lifecycle", ["durable", "sandbox"])
-async def test_a_claim_assigns_and_a_start_runs(store: SqlStore, clock: Clock, lifecycle: str) -> None:
+async def test_a_claim_assigns_and_a_start_runs(store: Store, clock: Clock, lifecycle: str) -> None:
     await submit(store, lifecycle, lease_ms=45_000)
     clock.advance(10)
-    [job] = await store.claim(["default"], 1, WORKER, start=False)
+    [job] = await store.jobs.claim(["default"], 1, WORKER, start=False)
     assert (job.state, job.version, job.tries, job.started_at_ms) == ("assigned", 2, 1, None)
     assert (job.lease_owner, job.lease_until_ms) == (WORKER, clock.now_ms + 45_000)
     assert job == await fetch(store, job.id)
@@ -119,11 +119,11 @@ async def test_a_claim_assigns_and_a_start_runs(store: SqlStore, clock: Clock, l
 
 @pytest.mark.rule("D05", "D08")
 @pytest.mark.parametrize("lifecycle", BUILT_IN)
-async def test_a_claim_that_starts_writes_every_event_on_the_way(store: SqlStore, clock: Clock, lifecycle: str) -> None:
+async def test_a_claim_that_starts_writes_every_event_on_the_way(store: Store, clock: Clock, lifecycle: str) -> None:
     table = BUILT_IN[lifecycle]
     await submit(store, lifecycle)
     clock.advance(10)
-    [job] = await store.claim(["default"], 1, WORKER)
+    [job] = await store.jobs.claim(["default"], 1, WORKER)
     assert job == await fetch(store, job.id)
     assert (job.state, job.tries, job.attempt, job.started_at_ms) == ("running", 1, 1, clock.now_ms)
     assert (job.lease_owner, job.lease_until_ms) == (WORKER, clock.now_ms + table.policies.lease_ms)
@@ -146,41 +146,41 @@ def test_leases_and_heartbeats_are_as_the_document_says(lifecycle: str) -> None:
 
 @pytest.mark.rule("C02", "W02")
 @pytest.mark.parametrize("lifecycle", ["crawl", "workflow"])
-async def test_retries_have_a_lane_of_their_own(store: SqlStore, clock: Clock, lifecycle: str) -> None:
+async def test_retries_have_a_lane_of_their_own(store: Store, clock: Clock, lifecycle: str) -> None:
     job = await bring(store, clock, BUILT_IN[lifecycle], "running")
     job = await end(store, job, Retry(FAILURE, delay_ms=2_000))
     assert (job.state, job.ready) == ("retry_pending", True)
     fresh = await submit(store, lifecycle)
     assert await claimed(store) == [fresh.id]
     clock.advance(2_000)
-    [again] = await store.claim(["default"], 10, RIVAL)
+    [again] = await store.jobs.claim(["default"], 10, RIVAL)
     assert (again.id, again.attempt, again.tries, again.lease_owner) == (job.id, 2, 2, RIVAL)
     await assert_all_clean(store)
 
 
 @pytest.mark.rule("D03", "D21")
-async def test_no_claim_gives_a_job_twice(store: SqlStore, other: SqlStore) -> None:
+async def test_no_claim_gives_a_job_twice(store: Store, other: Store) -> None:
     job = await submit(store)
-    [won] = await store.claim(["default"], 1, WORKER)
+    [won] = await store.jobs.claim(["default"], 1, WORKER)
     for rival in (store, other):
         for owner in (WORKER, RIVAL):
-            assert await rival.claim(["default"], 1, owner) == []
+            assert await rival.jobs.claim(["default"], 1, owner) == []
     assert await fetch(store, job.id) == won
     assert [event.type for event in await store.reads.events(job.id)].count("job_claimed") == 1
 
 
 @pytest.mark.rule("D03", "D21")
-async def test_two_stores_share_a_queue_without_overlap(store: SqlStore, other: SqlStore) -> None:
+async def test_two_stores_share_a_queue_without_overlap(store: Store, other: Store) -> None:
     specs = [spec(priority=n % 2) for n in range(40)]
-    await store.submit(specs)
+    await store.jobs.submit(specs)
     taken: list[str] = []
-    while jobs := await store.claim(["default"], 3, WORKER) + await other.claim(["default"], 3, RIVAL):
+    while jobs := await store.jobs.claim(["default"], 3, WORKER) + await other.jobs.claim(["default"], 3, RIVAL):
         taken += [job.id for job in jobs]
     assert sorted(taken) == sorted(one.id for one in specs)
     await assert_all_clean(store)
 
 
-async def test_a_job_that_turns_up_before_the_last_one_is_found(store: SqlStore, clock: Clock) -> None:
+async def test_a_job_that_turns_up_before_the_last_one_is_found(store: Store, clock: Clock) -> None:
     early = await submit(store, due_at_ms=START_MS - 1)
     late = await submit(store, due_at_ms=START_MS - 2)
     assert await claimed(store, 1) == [late.id]
@@ -189,9 +189,9 @@ async def test_a_job_that_turns_up_before_the_last_one_is_found(store: SqlStore,
     assert sorted(rest) == sorted([early.id, before.id])
 
 
-async def test_a_job_that_is_handed_back_is_found_again(store: SqlStore, clock: Clock) -> None:
+async def test_a_job_that_is_handed_back_is_found_again(store: Store, clock: Clock) -> None:
     first, second = await submit(store), await submit(store)
-    [job] = await store.claim(["default"], 1, WORKER)
+    [job] = await store.jobs.claim(["default"], 1, WORKER)
     assert job.id == first.id
     job = await take(store, clock, job, DURABLE.row("running", Command.HAND_BACK))
     assert (job.tries, job.attempt) == (0, 2)
@@ -200,13 +200,13 @@ async def test_a_job_that_is_handed_back_is_found_again(store: SqlStore, clock: 
     await assert_all_clean(store)
 
 
-async def test_a_new_lane_is_seen_by_a_store_that_found_nothing(store: SqlStore, other: SqlStore) -> None:
+async def test_a_new_lane_is_seen_by_a_store_that_found_nothing(store: Store, other: Store) -> None:
     assert await claimed(store) == []
     job = await submit(other, "crawl", priority=3)
     assert await claimed(store) == [job.id]
 
 
-async def test_a_lifecycle_that_is_unknown_here_is_left_alone(store: SqlStore, other: SqlStore) -> None:
+async def test_a_lifecycle_that_is_unknown_here_is_left_alone(store: Store, other: Store) -> None:
     await store.register(PRIVATE)
     theirs = await submit(store, "private", priority=9)
     ours = await submit(store)
@@ -217,7 +217,7 @@ async def test_a_lifecycle_that_is_unknown_here_is_left_alone(store: SqlStore, o
 
 
 @pytest.mark.parametrize("lifecycle", ["workflow", "sandbox"])
-async def test_what_waits_is_not_claimed_until_it_is_released(store: SqlStore, clock: Clock, lifecycle: str) -> None:
+async def test_what_waits_is_not_claimed_until_it_is_released(store: Store, clock: Clock, lifecycle: str) -> None:
     job = await submit(store, lifecycle, state="waiting")
     assert await claimed(store) == []
     clock.advance(60_000)
@@ -226,17 +226,17 @@ async def test_what_waits_is_not_claimed_until_it_is_released(store: SqlStore, c
     assert await claimed(store) == [job.id]
 
 
-async def test_who_finds_nothing_knows_when_there_will_be(store: SqlStore, clock: Clock) -> None:
+async def test_who_finds_nothing_knows_when_there_will_be(store: Store, clock: Clock) -> None:
     await submit(store, delay_ms=400, queue="default")
     await submit(store, delay_ms=250, priority=3)
     await submit(store, delay_ms=100, queue="other")
     assert await claimed(store) == []
-    assert store.claimer.opens_in_s == 0.25
+    assert store.jobs.opens_in_s == 0.25
     clock.advance(250)
     assert len(await claimed(store)) == 1
     assert await claimed(store) == []
-    assert store.claimer.opens_in_s == 0.15
+    assert store.jobs.opens_in_s == 0.15
     clock.advance(150)
     assert len(await claimed(store)) == 1
     assert await claimed(store) == []
-    assert store.claimer.opens_in_s is None
+    assert store.jobs.opens_in_s is None

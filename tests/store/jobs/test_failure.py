@@ -16,7 +16,7 @@ from holdfast.kernel.job import Failure, Job
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.outcome import Cancelled, Done, Fail, Outcome, Partial, Retry, Skip, TimedOut
 from holdfast.kernel.policy import Exhausted
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from tests.store.scenes import FAILURE, WORKER, Clock, assert_clean, bring, end, fetch, submit, take
 
 OUTCOMES: dict[str, Outcome] = {
@@ -58,7 +58,7 @@ def judged(failure: Failure) -> Outcome:
 
 @pytest.mark.parametrize("ending", OUTCOMES)
 @pytest.mark.parametrize("lifecycle", BUILT_IN)
-async def test_every_outcome_in_every_lifecycle(store: SqlStore, clock: Clock, lifecycle: str, ending: str) -> None:
+async def test_every_outcome_in_every_lifecycle(store: Store, clock: Clock, lifecycle: str, ending: str) -> None:
     job = await bring(store, clock, BUILT_IN[lifecycle], "running")
     after = await end(store, job, OUTCOMES[ending])
     assert after.state == (EVERYWHERE | ENDS[lifecycle])[ending]
@@ -66,23 +66,23 @@ async def test_every_outcome_in_every_lifecycle(store: SqlStore, clock: Clock, l
     assert await store.reads.dead_mismatches() == []
 
 
-async def tries(store: SqlStore, clock: Clock, job: Job, outcome: Outcome, **how: Any) -> list[int]:
+async def tries(store: Store, clock: Clock, job: Job, outcome: Outcome, **how: Any) -> list[int]:
     """Fail a job until it is given up; the delays that it was given, each proven by a claim."""
     delays: list[int] = []
     while True:
-        [taken] = await store.claim(["default"], 1, WORKER)
+        [taken] = await store.jobs.claim(["default"], 1, WORKER)
         assert taken.id == job.id
         after = await end(store, taken, outcome, **how)
         if after.state not in BUILT_IN[job.lifecycle].claimable:
             return delays
         delays.append(after.due_at_ms - clock.now_ms)
         clock.now_ms = after.due_at_ms - 1
-        assert await store.claim(["default"], 1, WORKER) == []
+        assert await store.jobs.claim(["default"], 1, WORKER) == []
         clock.advance(1)
 
 
 @pytest.mark.rule("C06")
-async def test_a_crawl_waits_from_two_seconds_on_for_seven_tries(store: SqlStore, clock: Clock) -> None:
+async def test_a_crawl_waits_from_two_seconds_on_for_seven_tries(store: Store, clock: Clock) -> None:
     job = await submit(store, "crawl", max_tries=BUILT_IN["crawl"].policies.retry.max_tries)
     delays = await tries(store, clock, job, judged(Failure("rate_limited", "transient", "429", {})))
     assert delays == [2_000, 4_000, 8_000, 16_000, 32_000, 64_000]
@@ -92,7 +92,7 @@ async def test_a_crawl_waits_from_two_seconds_on_for_seven_tries(store: SqlStore
 
 
 @pytest.mark.rule("C06", "D11")
-async def test_chance_shortens_a_delay(store: SqlStore, clock: Clock) -> None:
+async def test_chance_shortens_a_delay(store: Store, clock: Clock) -> None:
     for lifecycle, full_ms in (("crawl", 2_000), ("durable", 500)):
         job = await bring(store, clock, BUILT_IN[lifecycle], "running")
         after = await end(store, job, Retry(FAILURE), chance=0.5)
@@ -102,7 +102,7 @@ async def test_chance_shortens_a_delay(store: SqlStore, clock: Clock) -> None:
 @pytest.mark.rule("D11", "D12")
 @pytest.mark.parametrize(("policy", "state"), [(None, "failed"), ("fail", "failed"), ("dead_letter", "dead_lettered")])
 async def test_a_durable_job_backs_off_and_ends_as_its_type_says(
-    store: SqlStore, clock: Clock, policy: str | None, state: str
+    store: Store, clock: Clock, policy: str | None, state: str
 ) -> None:
     job = await submit(store, max_tries=10)
     chosen = Exhausted(policy) if policy else None
@@ -114,7 +114,7 @@ async def test_a_durable_job_backs_off_and_ends_as_its_type_says(
 
 
 @pytest.mark.rule("D11")
-async def test_a_task_may_bring_its_own_policy_and_a_failure_its_own_delay(store: SqlStore, clock: Clock) -> None:
+async def test_a_task_may_bring_its_own_policy_and_a_failure_its_own_delay(store: Store, clock: Clock) -> None:
     job = await submit(store, max_tries=4)
     own = retry.RetryPolicy(max_tries=4, base_ms=10, factor=3, cap_ms=50)
     assert await tries(store, clock, job, Retry(FAILURE), retry=own) == [10, 30, 50]
@@ -125,7 +125,7 @@ async def test_a_task_may_bring_its_own_policy_and_a_failure_its_own_delay(store
 @pytest.mark.rule("W10")
 @pytest.mark.parametrize(("backoff", "delays"), [(True, [5, 10, 20]), (False, [5, 5, 5])])
 async def test_a_workflow_retries_three_times_and_fails(
-    store: SqlStore, clock: Clock, backoff: bool, delays: list[int]
+    store: Store, clock: Clock, backoff: bool, delays: list[int]
 ) -> None:
     policy = retry.workflow(retry_limit=3, retry_delay_ms=5_000, backoff=backoff)
     job = await submit(store, "workflow", max_tries=policy.max_tries)
@@ -136,7 +136,7 @@ async def test_a_workflow_retries_three_times_and_fails(
 
 @pytest.mark.rule("C07")
 @pytest.mark.parametrize("code", sorted(PERMANENT_CODES))
-async def test_a_permanent_code_fails_at_once(store: SqlStore, clock: Clock, code: str) -> None:
+async def test_a_permanent_code_fails_at_once(store: Store, clock: Clock, code: str) -> None:
     job = await bring(store, clock, BUILT_IN["crawl"], "running")
     after = await end(store, job, judged(Failure(code, "permanent", "no use", {})))
     assert (after.state, after.tries, after.attempt) == ("failed", 1, 1)
@@ -145,7 +145,7 @@ async def test_a_permanent_code_fails_at_once(store: SqlStore, clock: Clock, cod
 
 @pytest.mark.rule("C11")
 @pytest.mark.parametrize("kind", [Retry, Fail])
-async def test_code_message_and_context_are_kept(store: SqlStore, clock: Clock, kind: Any) -> None:
+async def test_code_message_and_context_are_kept(store: Store, clock: Clock, kind: Any) -> None:
     context: dict[str, object] = {
         "domain": "x.org",
         "url": "http://x.org/ü",
@@ -176,7 +176,7 @@ async def test_code_message_and_context_are_kept(store: SqlStore, clock: Clock, 
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else value,
 )
-async def test_the_class_of_an_error_decides(store: SqlStore, clock: Clock, error: Exception, state: str) -> None:
+async def test_the_class_of_an_error_decides(store: Store, clock: Clock, error: Exception, state: str) -> None:
     job = await bring(store, clock, DURABLE, "running")
     error_class = error_class_of(error, Classifier())
     failure = Failure("code", error_class, str(error), {})
@@ -190,26 +190,26 @@ def test_a_lease_conflict_is_no_reason_to_try_again() -> None:
     assert not retryable(error_class_of(LeaseConflictError(), Classifier()))
 
 
-async def test_the_last_outcome_is_the_jobs_outcome(store: SqlStore, clock: Clock) -> None:
+async def test_the_last_outcome_is_the_jobs_outcome(store: Store, clock: Clock) -> None:
     job = await bring(store, clock, DURABLE, "running")
     job = await end(store, job, Retry(FAILURE))
     assert "error" in json.loads(job.outcome or "")
     clock.advance(500)
-    [job] = await store.claim(["default"], 1, WORKER)
+    [job] = await store.jobs.claim(["default"], 1, WORKER)
     job = await end(store, job, Done())
     assert (job.state, job.outcome) == ("succeeded", None)
     await assert_clean(store, job.id)
 
 
-async def test_a_hand_back_and_a_resume_cost_no_try(store: SqlStore, clock: Clock) -> None:
+async def test_a_hand_back_and_a_resume_cost_no_try(store: Store, clock: Clock) -> None:
     table = BUILT_IN["workflow"]
     job = await bring(store, clock, table, "running", max_tries=1)
     job = await take(store, clock, job, table.row("running", Command.HAND_BACK))
     assert (job.tries, job.attempt) == (0, 2)
-    [job] = await store.claim(["default"], 1, WORKER)
+    [job] = await store.jobs.claim(["default"], 1, WORKER)
     job = await take(store, clock, job, table.row("running", Command.CANCEL))
     job = await take(store, clock, job, table.row("cancelled", Command.RESUME))
     assert (job.tries, job.attempt, job.finished_at_ms) == (0, 3, None)
-    [job] = await store.claim(["default"], 1, WORKER)
+    [job] = await store.jobs.claim(["default"], 1, WORKER)
     assert (job.tries, job.attempt) == (1, 3)
     await assert_clean(store, job.id)

@@ -10,20 +10,19 @@ from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import move
 from holdfast.kernel.policy import DAY_MS, HOUR_MS
-from holdfast.store.port import Submitted
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store, Submitted
 from holdfast.systems.sandbox.client_id import client_job_id
 from tests.store.scenes import Clock, assert_all_clean, bring, everything, fetch, spec, submit, take
 
 
-async def again(store: SqlStore, lifecycle: str, **fields: Any) -> Submitted:
+async def again(store: Store, lifecycle: str, **fields: Any) -> Submitted:
     """One more submit under the key `k`."""
-    [answer] = await store.submit([spec(lifecycle, **({"key": "k"} | fields))])
+    [answer] = await store.jobs.submit([spec(lifecycle, **({"key": "k"} | fields))])
     return answer
 
 
 @pytest.mark.parametrize("state", ["queued", "assigned", "running"])
-async def test_while_live_a_key_returns_its_job(store: SqlStore, clock: Clock, state: str) -> None:
+async def test_while_live_a_key_returns_its_job(store: Store, clock: Clock, state: str) -> None:
     job = await bring(store, clock, store.tables["durable"], state, key="k")
     clock.advance(365 * DAY_MS)
     before = await everything(store)
@@ -33,7 +32,7 @@ async def test_while_live_a_key_returns_its_job(store: SqlStore, clock: Clock, s
 
 
 @pytest.mark.parametrize("state", ["succeeded", "failed", "cancelled", "dead_lettered"])
-async def test_a_job_that_is_over_gives_up_its_key(store: SqlStore, clock: Clock, state: str) -> None:
+async def test_a_job_that_is_over_gives_up_its_key(store: Store, clock: Clock, state: str) -> None:
     job = await bring(store, clock, store.tables["durable"], state, key="k")
     second = await again(store, "durable")
     assert second.created
@@ -45,7 +44,7 @@ async def test_a_job_that_is_over_gives_up_its_key(store: SqlStore, clock: Clock
 
 @pytest.mark.rule("C04")
 @pytest.mark.parametrize("state", ["queued", "running", "succeeded", "failed", "cancelled"])
-async def test_a_crawl_key_is_held_for_a_day(store: SqlStore, clock: Clock, state: str) -> None:
+async def test_a_crawl_key_is_held_for_a_day(store: Store, clock: Clock, state: str) -> None:
     start_ms = clock.now_ms
     job = await bring(store, clock, store.tables["crawl"], state, key="k")
     clock.now_ms = start_ms + DAY_MS - 1
@@ -76,7 +75,7 @@ async def test_a_crawl_key_is_held_for_a_day(store: SqlStore, clock: Clock, stat
     ],
 )
 async def test_a_sandbox_key_is_held_until_the_job_is_cleaned(
-    store: SqlStore, clock: Clock, state: str, held: bool
+    store: Store, clock: Clock, state: str, held: bool
 ) -> None:
     job = await bring(store, clock, store.tables["sandbox"], state, key="k")
     clock.advance(30 * DAY_MS)
@@ -85,11 +84,11 @@ async def test_a_sandbox_key_is_held_until_the_job_is_cleaned(
     assert (answer.job_id == job.id) is held
 
 
-async def test_a_workflow_rejects_and_stores_nothing_of_the_call(store: SqlStore) -> None:
+async def test_a_workflow_rejects_and_stores_nothing_of_the_call(store: Store) -> None:
     first = await submit(store, "workflow", key="k")
     before = await everything(store)
     with pytest.raises(DuplicateKeyError) as held:
-        await store.submit([spec("workflow"), spec("workflow", key="k2"), spec("workflow", key="k"), spec()])
+        await store.jobs.submit([spec("workflow"), spec("workflow", key="k2"), spec("workflow", key="k"), spec()])
     assert (held.value.scope, held.value.key, held.value.job_id) == ("task", "k", first.id)
     assert await everything(store) == before
     assert await store.reads.key_holder("task", "k2") is None
@@ -97,7 +96,7 @@ async def test_a_workflow_rejects_and_stores_nothing_of_the_call(store: SqlStore
 
 @pytest.mark.parametrize("lifecycle", ["durable", "workflow", "sandbox", "crawl", "pipeline"])
 @pytest.mark.parametrize("policy", ["return", "reject", "replace", "allow"])
-async def test_a_spec_may_choose_its_policy(store: SqlStore, lifecycle: str, policy: str) -> None:
+async def test_a_spec_may_choose_its_policy(store: Store, lifecycle: str, policy: str) -> None:
     first = await submit(store, lifecycle, key="k")
     if policy == "reject":
         with pytest.raises(DuplicateKeyError):
@@ -112,7 +111,7 @@ async def test_a_spec_may_choose_its_policy(store: SqlStore, lifecycle: str, pol
     await assert_all_clean(store)
 
 
-async def test_replace_says_who_replaced_whom(store: SqlStore, clock: Clock) -> None:
+async def test_replace_says_who_replaced_whom(store: Store, clock: Clock) -> None:
     first = await bring(store, clock, store.tables["durable"], "running", key="k")
     second = await again(store, "durable", duplicates="replace", actor="ann")
     last = (await store.reads.events(first.id))[-1]
@@ -125,28 +124,28 @@ async def test_replace_says_who_replaced_whom(store: SqlStore, clock: Clock) -> 
     assert (await fetch(store, first.id)).lease_owner is None
 
 
-async def test_replace_of_a_job_that_is_over_leaves_it_alone(store: SqlStore, clock: Clock) -> None:
+async def test_replace_of_a_job_that_is_over_leaves_it_alone(store: Store, clock: Clock) -> None:
     first = await bring(store, clock, store.tables["crawl"], "succeeded", key="k")
     before = await store.reads.events(first.id)
     assert (await again(store, "crawl", duplicates="replace")).created
     assert await store.reads.events(first.id) == before
 
 
-async def test_one_key_twice_in_one_batch_is_as_if_one_after_the_other(store: SqlStore) -> None:
+async def test_one_key_twice_in_one_batch_is_as_if_one_after_the_other(store: Store) -> None:
     first, between, second = spec(key="k"), spec(), spec(key="k")
-    answers = await store.submit([first, between, second])
+    answers = await store.jobs.submit([first, between, second])
     assert answers == [Submitted(first.id, True), Submitted(between.id, True), Submitted(first.id, False)]
     replacing = [spec(key="r"), spec(key="r", duplicates="replace"), spec(key="r", duplicates="replace")]
-    assert [answer.created for answer in await store.submit(replacing)] == [True, True, True]
+    assert [answer.created for answer in await store.jobs.submit(replacing)] == [True, True, True]
     assert [(await fetch(store, one.id)).state for one in replacing] == ["cancelled", "cancelled", "queued"]
     before = await everything(store)
     with pytest.raises(DuplicateKeyError):
-        await store.submit([spec("workflow", key="w"), spec("workflow", key="w")])
+        await store.jobs.submit([spec("workflow", key="w"), spec("workflow", key="w")])
     assert await everything(store) == before
     await assert_all_clean(store)
 
 
-async def test_scopes_keep_keys_apart(store: SqlStore) -> None:
+async def test_scopes_keep_keys_apart(store: Store) -> None:
     specs = [
         spec(key="k"),
         spec(key="k", task="another"),
@@ -154,7 +153,7 @@ async def test_scopes_keep_keys_apart(store: SqlStore) -> None:
         spec("crawl", key="k", key_scope="tenant"),
         spec(key="k", task="task"),
     ]
-    answers = await store.submit(specs)
+    answers = await store.jobs.submit(specs)
     assert [answer.created for answer in answers] == [True, True, True, False, False]
     assert answers[3].job_id == specs[2].id
     assert answers[4].job_id == specs[0].id
@@ -162,15 +161,15 @@ async def test_scopes_keep_keys_apart(store: SqlStore) -> None:
     assert await store.reads.key_holder("nobody", "k") is None
 
 
-async def test_an_empty_scope_and_an_empty_key_are_a_scope_and_a_key(store: SqlStore) -> None:
+async def test_an_empty_scope_and_an_empty_key_are_a_scope_and_a_key(store: Store) -> None:
     specs = [spec(key="", task=""), spec(), spec(key="", duplicates="allow"), spec(key="", task="")]
-    answers = await store.submit(specs)
+    answers = await store.jobs.submit(specs)
     assert [answer.created for answer in answers] == [True, True, True, False]
     assert answers[3].job_id == specs[0].id
     await assert_all_clean(store)
 
 
-async def test_a_window_of_its_own_for_a_crawl(store: SqlStore, clock: Clock) -> None:
+async def test_a_window_of_its_own_for_a_crawl(store: Store, clock: Clock) -> None:
     first = await submit(store, "crawl", key="k", key_window_ms=HOUR_MS)
     clock.advance(HOUR_MS - 1)
     assert await again(store, "crawl", key_window_ms=HOUR_MS) == Submitted(first.id, False)
@@ -179,7 +178,7 @@ async def test_a_window_of_its_own_for_a_crawl(store: SqlStore, clock: Clock) ->
     assert (await again(store, "crawl", key_window_ms=HOUR_MS)).created
 
 
-async def test_a_window_keeps_the_key_of_a_durable_job_that_is_over(store: SqlStore, clock: Clock) -> None:
+async def test_a_window_keeps_the_key_of_a_durable_job_that_is_over(store: Store, clock: Clock) -> None:
     first = await bring(store, clock, store.tables["durable"], "succeeded", key="k")
     clock.now_ms = first.created_at_ms + HOUR_MS - 1
     assert await again(store, "durable", key_window_ms=HOUR_MS) == Submitted(first.id, False)
@@ -187,14 +186,14 @@ async def test_a_window_keeps_the_key_of_a_durable_job_that_is_over(store: SqlSt
     assert (await again(store, "durable", key_window_ms=HOUR_MS)).created
 
 
-async def test_a_window_never_frees_the_key_of_a_durable_job_that_lives(store: SqlStore, clock: Clock) -> None:
+async def test_a_window_never_frees_the_key_of_a_durable_job_that_lives(store: Store, clock: Clock) -> None:
     first = await submit(store, key="k")
     clock.advance(2 * HOUR_MS)
     assert await again(store, "durable", key_window_ms=HOUR_MS) == Submitted(first.id, False)
 
 
 @pytest.mark.rule("S06")
-async def test_nothing_brings_a_sandbox_job_back(store: SqlStore, clock: Clock) -> None:
+async def test_nothing_brings_a_sandbox_job_back(store: Store, clock: Clock) -> None:
     table = store.tables["sandbox"]
     for state in ("failed", "cancelled"):
         job = await bring(store, clock, table, state)
@@ -203,28 +202,28 @@ async def test_nothing_brings_a_sandbox_job_back(store: SqlStore, clock: Clock) 
         job = await take(store, clock, job, table.row("cleaning", Command.CLEANED))
         assert table.commands("cleaned") == ()
         assert job.attempt == 1
-    assert await store.claim(["default"], 10, "w") == []
+    assert await store.jobs.claim(["default"], 10, "w") == []
 
 
 @pytest.mark.rule("W12")
-async def test_a_resumed_job_takes_its_key_again_unless_another_has_it(store: SqlStore, clock: Clock) -> None:
+async def test_a_resumed_job_takes_its_key_again_unless_another_has_it(store: Store, clock: Clock) -> None:
     table = store.tables["workflow"]
     job = await bring(store, clock, table, "cancelled", key="k")
     other = await again(store, "workflow")
-    refused = await store.apply(move(table, [job], Command.RESUME, actor="me"))
+    refused = await store.jobs.apply(move(table, [job], Command.RESUME, actor="me"))
     assert [(refusal.job_id, refusal.why) for refusal in refused.refused] == [(job.id, "key")]
     assert (await fetch(store, job.id)).state == "cancelled"
 
-    await store.apply(move(table, [await fetch(store, other.job_id)], Command.CANCEL, actor="me"))
-    resumed = await store.apply(move(table, [job], Command.RESUME, actor="me"))
+    await store.jobs.apply(move(table, [await fetch(store, other.job_id)], Command.CANCEL, actor="me"))
+    resumed = await store.jobs.apply(move(table, [job], Command.RESUME, actor="me"))
     assert list(resumed.versions) == [job.id]
     assert await store.reads.key_holder("task", "k") == job.id
     await assert_all_clean(store)
 
 
 @pytest.mark.rule("S07", "S08")
-async def test_a_client_job_id_is_one_key_however_it_is_spelled(store: SqlStore) -> None:
+async def test_a_client_job_id_is_one_key_however_it_is_spelled(store: Store) -> None:
     mine = "550e8400-e29b-41d4-a716-446655440000"
-    [first] = await store.submit([spec("sandbox", key=client_job_id(mine.upper()), key_scope="client_job_id")])
-    [second] = await store.submit([spec("sandbox", key=client_job_id(mine), key_scope="client_job_id")])
+    [first] = await store.jobs.submit([spec("sandbox", key=client_job_id(mine.upper()), key_scope="client_job_id")])
+    [second] = await store.jobs.submit([spec("sandbox", key=client_job_id(mine), key_scope="client_job_id")])
     assert second == Submitted(first.job_id, False)

@@ -8,16 +8,15 @@ from holdfast.catalog import BUILT_IN
 from holdfast.kernel.errors import NotAllowedError, NotFoundError
 from holdfast.kernel.event import SCHEMA_VERSION
 from holdfast.kernel.policy import HOUR_MS
-from holdfast.store.port import Submitted
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store, Submitted
 from tests.store.scenes import START_MS, Clock, assert_clean, everything, fetch, new_id, spec, submit
 
 
 @pytest.mark.rule("D05", "D19", "D27", "D29")
 @pytest.mark.parametrize("lifecycle", BUILT_IN)
-async def test_a_job_and_its_first_event(store: SqlStore, lifecycle: str) -> None:
+async def test_a_job_and_its_first_event(store: Store, lifecycle: str) -> None:
     one = spec(lifecycle, correlation_id="c", trace_id="t", actor="ann", reason="why", cause="before")
-    assert await store.submit([one]) == [Submitted(one.id, True)]
+    assert await store.jobs.submit([one]) == [Submitted(one.id, True)]
     job = await fetch(store, one.id)
     assert (job.state, job.attempt, job.version, job.tries, job.losses) == ("queued", 1, 1, 0, 0)
     assert job.ready
@@ -31,7 +30,7 @@ async def test_a_job_and_its_first_event(store: SqlStore, lifecycle: str) -> Non
 
 
 @pytest.mark.rule("W04")
-async def test_every_field_is_kept(store: SqlStore) -> None:
+async def test_every_field_is_kept(store: Store) -> None:
     one = spec(
         "workflow",
         task="report",
@@ -52,7 +51,7 @@ async def test_every_field_is_kept(store: SqlStore) -> None:
         tags='{"team":"x"}',
         options='{"backoff":true}',
     )
-    await store.submit([one])
+    await store.jobs.submit([one])
     job = await fetch(store, one.id)
     same = set(one._fields) & set(job._fields) - {"due_at_ms"}
     assert {name: getattr(job, name) for name in same} == {name: getattr(one, name) for name in same}
@@ -71,44 +70,44 @@ async def test_every_field_is_kept(store: SqlStore) -> None:
     await assert_clean(store, one.id)
 
 
-async def test_a_due_time_wins_over_a_delay(store: SqlStore) -> None:
+async def test_a_due_time_wins_over_a_delay(store: Store) -> None:
     job = await submit(store, due_at_ms=START_MS + 9_000, delay_ms=5)
     assert job.due_at_ms == START_MS + 9_000
     await assert_clean(store, job.id)
 
 
-async def test_a_batch_is_answered_in_its_order(store: SqlStore) -> None:
+async def test_a_batch_is_answered_in_its_order(store: Store) -> None:
     specs = [spec(lifecycle) for _ in range(20) for lifecycle in BUILT_IN]
     specs.reverse()
-    assert await store.submit(specs) == [Submitted(one.id, True) for one in specs]
+    assert await store.jobs.submit(specs) == [Submitted(one.id, True) for one in specs]
     assert await store.reads.totals() == (100, 100)
 
 
-async def test_an_empty_batch_is_nothing(store: SqlStore) -> None:
-    assert await store.submit([]) == []
-    assert await store.submit([], op_id="op") == []
+async def test_an_empty_batch_is_nothing(store: Store) -> None:
+    assert await store.jobs.submit([]) == []
+    assert await store.jobs.submit([], op_id="op") == []
     assert await store.reads.totals() == (0, 0)
 
 
-async def test_one_bad_spec_and_nothing_is_stored(store: SqlStore) -> None:
+async def test_one_bad_spec_and_nothing_is_stored(store: Store) -> None:
     with pytest.raises(NotFoundError) as unknown:
-        await store.submit([spec(), spec("nonsense"), spec()])
+        await store.jobs.submit([spec(), spec("nonsense"), spec()])
     assert "durable" in str(unknown.value)
     with pytest.raises(NotAllowedError) as wrong:
-        await store.submit([spec(), spec("durable", state="running")])
+        await store.jobs.submit([spec(), spec("durable", state="running")])
     assert wrong.value.allowed == ("submit as queued",)
     assert await everything(store) == ([], [])
 
 
-async def test_an_id_that_exists_stores_nothing_of_the_call(store: SqlStore) -> None:
+async def test_an_id_that_exists_stores_nothing_of_the_call(store: Store) -> None:
     first = await submit(store)
     before = await everything(store)
     with pytest.raises(Exception, match=r"(?i)unique"):
-        await store.submit([spec(), spec()._replace(id=first.id)])
+        await store.jobs.submit([spec(), spec()._replace(id=first.id)])
     assert await everything(store) == before
 
 
-async def test_the_stores_time_is_the_clock_that_it_was_given(store: SqlStore, clock: Clock) -> None:
+async def test_the_stores_time_is_the_clock_that_it_was_given(store: Store, clock: Clock) -> None:
     assert await store.now_ms() == START_MS
     clock.advance(1)
     assert await store.now_ms() == START_MS + 1

@@ -10,17 +10,15 @@ import pytest
 from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.job import Job
 from holdfast.kernel.move import move
-from holdfast.store.port import Signal
-from holdfast.store.reads import Filter
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Filter, Signal, Store
 from tests.store.scenes import spec
 
 PARENT = "01900000-0000-7000-8000-000000000001"
 
 
-async def fill(store: SqlStore) -> list[Job]:
+async def fill(store: Store) -> list[Job]:
     """Sixty jobs, newest first: each column has its own period, so that every combination is there somewhere."""
-    await store.submit(
+    await store.jobs.submit(
         [
             spec(
                 "crawl" if n % 5 == 0 else "durable",
@@ -35,7 +33,7 @@ async def fill(store: SqlStore) -> list[Job]:
     )
     jobs = [job async for batch in store.reads.all_jobs() for job in batch]
     ended = [job for n, job in enumerate(jobs) if n % 2 and job.lifecycle == "durable"]
-    await store.apply(move(DURABLE, ended, "cancel", actor="test"))
+    await store.jobs.apply(move(DURABLE, ended, "cancel", actor="test"))
     return [job async for batch in store.reads.all_jobs() for job in batch][::-1]
 
 
@@ -47,7 +45,7 @@ def fits(job: Job, where: Filter) -> bool:
     return same and job.state in states and job.id.startswith(prefix)
 
 
-async def walked(store: SqlStore, where: Filter, limit: int, steps: int | None) -> tuple[list[str], int]:
+async def walked(store: Store, where: Filter, limit: int, steps: int | None) -> tuple[list[str], int]:
     found: list[str] = []
     pages, cursor = 0, None
     while True:
@@ -63,7 +61,7 @@ async def walked(store: SqlStore, where: Filter, limit: int, steps: int | None) 
 
 
 @pytest.mark.parametrize("steps", [1, 7, 1_000, None])
-async def test_every_filter_shows_each_job_once(store: SqlStore, steps: int | None) -> None:
+async def test_every_filter_shows_each_job_once(store: Store, steps: int | None) -> None:
     jobs = await fill(store)
     choices: dict[str, tuple[Any, ...]] = {
         "states": (("queued",), ("cancelled", "queued"), ("running",)),
@@ -83,7 +81,7 @@ async def test_every_filter_shows_each_job_once(store: SqlStore, steps: int | No
                 assert found == wanted, where
 
 
-async def test_all_filters_at_once(store: SqlStore) -> None:
+async def test_all_filters_at_once(store: Store) -> None:
     jobs = await fill(store)
     one = next(job for job in jobs if job.parent_id and job.correlation_id)
     where = Filter(
@@ -98,7 +96,7 @@ async def test_all_filters_at_once(store: SqlStore) -> None:
     assert await walked(store, where, 4, 3) == ([one.id], 1)
 
 
-async def test_a_walk_that_finds_little_stops(store: SqlStore) -> None:
+async def test_a_walk_that_finds_little_stops(store: Store) -> None:
     await fill(store)
     page = await store.reads.list(Filter(queue="none"), limit=5, steps=10)
     assert page.items == []
@@ -108,14 +106,14 @@ async def test_a_walk_that_finds_little_stops(store: SqlStore) -> None:
     assert await store.reads.list(Filter(queue="none"), limit=5) == ([], None)
 
 
-async def test_the_sparser_index_is_walked_along(store: SqlStore) -> None:
+async def test_the_sparser_index_is_walked_along(store: Store) -> None:
     """Nothing has this state: however many jobs the task has, one look says so."""
     await fill(store)
     page = await store.reads.list(Filter(task="t1", states=("running",)), limit=5, steps=1)
     assert page == ([], None)
 
 
-async def test_by_key(store: SqlStore) -> None:
+async def test_by_key(store: Store) -> None:
     jobs = await fill(store)
     keyed = next(job for job in jobs if job.key)
     where = Filter(key_scope=keyed.key_scope, key=keyed.key)
@@ -123,7 +121,7 @@ async def test_by_key(store: SqlStore) -> None:
     assert (await store.reads.list(where._replace(queue="none"))).items == []
 
 
-async def test_names_that_jobs_have(store: SqlStore) -> None:
+async def test_names_that_jobs_have(store: Store) -> None:
     assert await store.reads.task_names() == []
     assert await store.reads.key_scopes() == []
     await fill(store)
@@ -132,15 +130,15 @@ async def test_names_that_jobs_have(store: SqlStore) -> None:
     assert await store.reads.key_scopes() == ["t0", "t1", "t2"]
 
 
-async def test_a_parent_that_is_no_id_has_no_children(store: SqlStore) -> None:
+async def test_a_parent_that_is_no_id_has_no_children(store: Store) -> None:
     assert await store.reads.list(Filter(parent_id="nobody")) == ([], None)
 
 
-async def test_signals_of_one_type(store: SqlStore) -> None:
+async def test_signals_of_one_type(store: Store) -> None:
     first, second = (job.id for job in (await fill(store))[:2])
-    await store.signal([Signal(first, 1, "job_log", "w", f'"{n}"') for n in range(5)])
-    await store.signal([Signal(first, 1, "job_progress", "w", "1"), Signal(first, 1, "job_progress", "w", "2")])
-    await store.signal([Signal(second, 1, "job_log", "w", '"x"')])
+    await store.jobs.signal([Signal(first, 1, "job_log", "w", f'"{n}"') for n in range(5)])
+    await store.jobs.signal([Signal(first, 1, "job_progress", "w", "1"), Signal(first, 1, "job_progress", "w", "2")])
+    await store.jobs.signal([Signal(second, 1, "job_log", "w", '"x"')])
     lines = await store.reads.signals_of_type(first, "job_log")
     assert [line.payload for line in lines] == ['"0"', '"1"', '"2"', '"3"', '"4"']
     on = await store.reads.signals_of_type(first, "job_log", after=lines[1].id, limit=2)
@@ -150,7 +148,7 @@ async def test_signals_of_one_type(store: SqlStore) -> None:
     assert (last.job_id, last.payload) == (first, "2")
 
 
-async def test_events_since(store: SqlStore) -> None:
+async def test_events_since(store: Store) -> None:
     await fill(store)
     now_ms = await store.now_ms()
     found = await store.reads.events_since(["job_submitted", "job_started", "job_submitted"], now_ms - 1, cap=50)

@@ -12,8 +12,7 @@ from holdfast.kernel.errors import StoreError
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.outcome import Done, Retry
-from holdfast.store.reads import Filter
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Filter, Store
 from holdfast.systems.pipeline.lifecycle import PIPELINE
 from tests.store.scenes import (
     FAILURE,
@@ -46,12 +45,12 @@ WRONG_IDS = [
 ]
 
 
-async def ids(store: SqlStore, **where: Any) -> list[str]:
+async def ids(store: Store, **where: Any) -> list[str]:
     return [job.id for job in (await store.reads.list(Filter(**where))).items]
 
 
 @pytest.mark.parametrize("job_id", WRONG_IDS, ids=range(len(WRONG_IDS)))
-async def test_an_id_of_the_wrong_form_is_simply_not_there(store: SqlStore, job_id: str) -> None:
+async def test_an_id_of_the_wrong_form_is_simply_not_there(store: Store, job_id: str) -> None:
     reads = store.reads
     assert await reads.get(job_id) is None
     assert await reads.get_many([job_id]) == []
@@ -59,20 +58,20 @@ async def test_an_id_of_the_wrong_form_is_simply_not_there(store: SqlStore, job_
         assert await read(job_id) == []
 
 
-async def test_a_job_that_does_not_exist_is_not_there(store: SqlStore) -> None:
+async def test_a_job_that_does_not_exist_is_not_there(store: Store) -> None:
     assert await store.reads.get(NOBODY) is None
     assert await store.reads.events(NOBODY) == []
     assert await store.reads.get_many([NOBODY]) == []
     assert await store.reads.get_many([]) == []
 
 
-async def test_many_jobs_at_once(store: SqlStore) -> None:
+async def test_many_jobs_at_once(store: Store) -> None:
     jobs = [await submit(store) for _ in range(3)]
     found = await store.reads.get_many([jobs[2].id, NOBODY, jobs[0].id, "nonsense"])
     assert sorted(found) == [jobs[0], jobs[2]]
 
 
-async def test_every_filter_and_filters_together(store: SqlStore, clock: Clock) -> None:
+async def test_every_filter_and_filters_together(store: Store, clock: Clock) -> None:
     parent = new_id()
     a = await submit(store, task="a", queue="x", correlation_id="c")
     b = await submit(store, "crawl", task="b", queue="x", parent_id=parent)
@@ -98,10 +97,10 @@ async def test_every_filter_and_filters_together(store: SqlStore, clock: Clock) 
 
 @pytest.mark.parametrize("states", [None, ("queued",), ("queued", "succeeded", "running")])
 async def test_pages_show_each_job_once_whatever_is_added(
-    store: SqlStore, clock: Clock, states: tuple[str, ...] | None
+    store: Store, clock: Clock, states: tuple[str, ...] | None
 ) -> None:
-    await store.submit([spec() for _ in range(12)])
-    for job in await store.claim(["default"], 5, WORKER):
+    await store.jobs.submit([spec() for _ in range(12)])
+    for job in await store.jobs.claim(["default"], 5, WORKER):
         await end(store, job, Done())
     expected = sorted(await ids(store, states=states), reverse=True)
     assert len(expected) == (7 if states == ("queued",) else 12)
@@ -118,24 +117,24 @@ async def test_pages_show_each_job_once_whatever_is_added(
     assert seen == expected
 
 
-async def test_a_page_that_is_just_full_is_the_last(store: SqlStore) -> None:
-    await store.submit([spec() for _ in range(5)])
+async def test_a_page_that_is_just_full_is_the_last(store: Store) -> None:
+    await store.jobs.submit([spec() for _ in range(5)])
     assert (await store.reads.list(Filter(), limit=5)).next_cursor is None
     assert (await store.reads.list(Filter(), limit=4)).next_cursor is not None
     assert await store.reads.list(Filter(task="none"), limit=4) == ([], None)
 
 
 @pytest.mark.parametrize("cursor", WRONG_IDS, ids=range(len(WRONG_IDS)))
-async def test_a_cursor_that_was_not_given_out_is_an_error(store: SqlStore, cursor: str) -> None:
+async def test_a_cursor_that_was_not_given_out_is_an_error(store: Store, cursor: str) -> None:
     with pytest.raises(StoreError) as wrong:
         await store.reads.list(Filter(), cursor=cursor)
     assert wrong.value.field == "cursor"
     assert wrong.value.remedy
 
 
-async def test_counts_go_no_further_than_the_cap(store: SqlStore, clock: Clock) -> None:
+async def test_counts_go_no_further_than_the_cap(store: Store, clock: Clock) -> None:
     await bring(store, clock, DURABLE, "running")
-    await store.submit([spec() for _ in range(7)] + [spec("crawl") for _ in range(2)])
+    await store.jobs.submit([spec() for _ in range(7)] + [spec("crawl") for _ in range(2)])
     expected = {("durable", "queued"): 7, ("durable", "running"): 1, ("crawl", "queued"): 2}
     assert await store.reads.counts() == expected
     # The newest five of a state, whatever lifecycle they follow.
@@ -143,9 +142,9 @@ async def test_counts_go_no_further_than_the_cap(store: SqlStore, clock: Clock) 
 
 
 @pytest.mark.rule("D19", "D20", "D27")
-async def test_events_by_job_by_type_and_by_correlation(store: SqlStore, clock: Clock) -> None:
+async def test_events_by_job_by_type_and_by_correlation(store: Store, clock: Clock) -> None:
     root = await submit(store, trace_id="t-1")
-    [root] = await store.claim(["default"], 1, WORKER)
+    [root] = await store.jobs.claim(["default"], 1, WORKER)
     child = await submit(store, "crawl", correlation_id=root.id, cause=root.id, reason="because")
     stranger = await bring(store, clock, DURABLE, "succeeded")
     reads = store.reads
@@ -178,14 +177,14 @@ async def test_events_by_job_by_type_and_by_correlation(store: SqlStore, clock: 
     assert await reads.events_by_correlation("nobody's") == []
 
 
-async def test_attempts_tell_who_and_how_each_ended(store: SqlStore, clock: Clock) -> None:
+async def test_attempts_tell_who_and_how_each_ended(store: Store, clock: Clock) -> None:
     start_ms = clock.now_ms
     await submit(store)
-    [job] = await store.claim(["default"], 1, WORKER)
+    [job] = await store.jobs.claim(["default"], 1, WORKER)
     clock.advance(1_000)
     await end(store, job, Retry(FAILURE))
     clock.advance(500)
-    [job] = await store.claim(["default"], 1, RIVAL)
+    [job] = await store.jobs.claim(["default"], 1, RIVAL)
     first, second = await store.reads.attempts(job.id)
     assert (first.number, first.owner, first.end, first.reason) == (
         1,
@@ -208,7 +207,7 @@ async def test_attempts_tell_who_and_how_each_ended(store: SqlStore, clock: Cloc
     ]
 
 
-async def test_attempts_across_a_take_over_and_a_resume(store: SqlStore, clock: Clock) -> None:
+async def test_attempts_across_a_take_over_and_a_resume(store: Store, clock: Clock) -> None:
     job = await bring(store, clock, PIPELINE, "running")
     await take(store, clock, job, PIPELINE.row("running", Command.TAKE_OVER), worker=RIVAL)
     told = await store.reads.attempts(job.id)
@@ -220,12 +219,12 @@ async def test_attempts_across_a_take_over_and_a_resume(store: SqlStore, clock: 
 
 
 @pytest.mark.rule("C16")
-async def test_the_feed_hands_out_every_event_once_and_in_order(store: SqlStore, clock: Clock) -> None:
-    feed = store.feed()
+async def test_the_feed_hands_out_every_event_once_and_in_order(store: Store, clock: Clock) -> None:
+    feed = store.log.feed()
     assert await feed.next() == []
     for lifecycle in BUILT_IN:
-        await store.submit([spec(lifecycle) for _ in range(3)])
-        for job in await store.claim(["default"], 2, WORKER):
+        await store.jobs.submit([spec(lifecycle) for _ in range(3)])
+        for job in await store.jobs.claim(["default"], 2, WORKER):
             await end(store, job, Done())
     log = await store.reads.log(0, 1_000)
     assert [event.pos for event in log] == list(range(1, len(log) + 1))
@@ -235,14 +234,14 @@ async def test_the_feed_hands_out_every_event_once_and_in_order(store: SqlStore,
         assert feed.position == events[-1].pos
         seen += events
     assert [(event.pos, event.job_id, event.seq) for event in seen] == [(e.pos, e.job_id, e.seq) for e in log]
-    middle = store.feed(after=log[9].pos)
+    middle = store.log.feed(after=log[9].pos)
     assert [event.pos for event in await middle.next(5)] == [event.pos for event in log[10:15]]
     late = await submit(store, correlation_id="c")
     assert [(event.job_id, event.correlation_id) for event in await feed.next()] == [(late.id, "c")]
 
 
 @pytest.mark.rule("C16")
-async def test_what_is_in_the_log_stays_as_it_is(store: SqlStore, clock: Clock) -> None:
+async def test_what_is_in_the_log_stays_as_it_is(store: Store, clock: Clock) -> None:
     jobs = [await bring(store, clock, table, "running") for table in BUILT_IN.values()]
     before = await store.reads.log(0, 1_000)
     for job in jobs:
@@ -250,10 +249,10 @@ async def test_what_is_in_the_log_stays_as_it_is(store: SqlStore, clock: Clock) 
     assert (await store.reads.log(0, 1_000))[: len(before)] == before
 
 
-async def test_the_whole_store_in_batches(store: SqlStore) -> None:
+async def test_the_whole_store_in_batches(store: Store) -> None:
     specs = [spec() for _ in range(7)]
-    await store.submit(specs)
-    await store.claim(["default"], 4, WORKER)
+    await store.jobs.submit(specs)
+    await store.jobs.claim(["default"], 4, WORKER)
     jobs = [job async for batch in store.reads.all_jobs(batch=3) for job in batch]
     events = [event async for batch in store.reads.all_events(batch=4) for event in batch]
     assert [job.id for job in jobs] == [one.id for one in specs]
@@ -262,7 +261,7 @@ async def test_the_whole_store_in_batches(store: SqlStore) -> None:
     assert await store.reads.totals() == (7, 7)
 
 
-async def test_a_keys_holder(store: SqlStore) -> None:
+async def test_a_keys_holder(store: Store) -> None:
     job = await submit(store, key="k", key_scope="s")
     assert await store.reads.key_holder("s", "k") == job.id
     assert await store.reads.key_holder("s", "other") is None

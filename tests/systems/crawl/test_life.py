@@ -66,9 +66,9 @@ def test_every_trigger_of_a_crawl_is_seen_over_http(app: Engine, clock: MovableC
 
 async def _start_and_beat(app: Engine, clock: MovableClock) -> None:
     store = await app.opened()
-    [job] = await store.claim(["pages"], 1, "crawler-1")
+    [job] = await store.jobs.claim(["pages"], 1, "crawler-1")
     clock.advance("10s")
-    assert await store.renew("crawler-1", [Lease(job.id, job.attempt)]) == []
+    assert await store.jobs.renew("crawler-1", [Lease(job.id, job.attempt)]) == []
 
 
 async def _over(app: Engine, job_id: str) -> None:

@@ -14,7 +14,7 @@ from holdfast import Context, Engine, JobFailedError, LeaseConflictError, Transi
 from holdfast.chores.reaper import Reaper
 from holdfast.commands.triggers import Triggers
 from holdfast.kernel.job import Spec
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.testing import MovableClock, drain
 from holdfast.views.job import job_view
@@ -48,7 +48,7 @@ def test_every_trigger_exists_under_its_name_and_does_what_it_says(database: str
             f"00000000-0000-7000-8000-00000000000{number}", "crawl", "crawl", "{}", max_tries=7, lease_ms=90_000
         )
 
-    async def act(store: SqlStore) -> None:
+    async def act(store: Store) -> None:
         crawler = Triggers(store, "crawler-1")
         done, again, bad, never = [await crawler.accept(spec(n)) for n in range(1, 5)]
         queued = await store.reads.get(done)
@@ -234,7 +234,7 @@ def test_a_beat_every_10_s_and_after_90_s_of_silence_timeout_soft(database: str)
 
         silent = crawl.submit()
 
-        async def beats_then_silence(store: SqlStore) -> None:
+        async def beats_then_silence(store: Store) -> None:
             crawler = Triggers(store, "crawler-1")
             job = await crawler.start()
             assert job is not None

@@ -18,8 +18,7 @@ from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import Change, Follow, Move
 from holdfast.kernel.outcome import Cancelled, Done, Fail, Outcome, Retry, Skip
 from holdfast.kernel.settle import lost, settle
-from holdfast.store.graph.flows import NodeRow
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import NodeRow, Store
 from tests.kernel.graph import reference
 from tests.kernel.graph.reference import Script
 
@@ -32,7 +31,7 @@ LOSSES = 2
 class Hands:
     """They work on one flow, each through a store of its own, and at the same time."""
 
-    stores: tuple[SqlStore, SqlStore]
+    stores: tuple[Store, Store]
     flow_id: str
     queue: str
     graph: Graph
@@ -54,9 +53,11 @@ class Hands:
         while True:
             turn += 1
             for number, store in enumerate(self.stores):
-                held[number].extend(await store.claim((self.queue,), self.random.choice((1, 3, 20, 60)), f"w{number}"))
+                held[number].extend(
+                    await store.jobs.claim((self.queue,), self.random.choice((1, 3, 20, 60)), f"w{number}")
+                )
             if not any(held) and not await self._back():
-                return await self.stores[0].graphs.nodes(self.flow_id)
+                return await self.stores[0].graph.nodes(self.flow_id)
             await self._name([job for jobs in held for job in jobs])
             ending = [self._end(number, jobs) for number, jobs in enumerate(held)]
             if turn == self.cancel_at:
@@ -65,7 +66,7 @@ class Hands:
 
     async def _cancel(self) -> None:
         self.stopping = True
-        await self.stores[0].graphs.cancel(self.flow_id, "as it was told", hard=self.random.random() < 0.5)
+        await self.stores[0].graph.cancel(self.flow_id, "as it was told", hard=self.random.random() < 0.5)
 
     async def _back(self) -> bool:
         """Whether the flow goes on: it was cancelled by us, and is brought back once."""
@@ -74,13 +75,13 @@ class Hands:
         assert flow.finished_at_ms is not None, "nobody runs, nobody waits to run, and it has not ended"
         if not self.stopping or self.resumed or flow.state != "cancelled":
             return False
-        await self.stores[0].graphs.resume(self.flow_id, "after all")
+        await self.stores[0].graph.resume(self.flow_id, "after all")
         self.resumed, self.stopping = True, False
         return True
 
     async def _name(self, held: list[Job]) -> None:
         if any(job.id not in self.names for job in held):
-            self.names = {node.job_id: node for node in await self.stores[0].graphs.nodes(self.flow_id)}
+            self.names = {node.job_id: node for node in await self.stores[0].graph.nodes(self.flow_id)}
 
     async def _end(self, number: int, held: list[Job]) -> None:
         """End some of what is held: those that end alike together, as a worker writes them."""
@@ -89,7 +90,7 @@ class Hands:
         for _ in range(self.random.randint(0, len(held))):
             job = held.pop()
             for change in self._changes(job):
-                applied = await store.apply([change])
+                applied = await store.jobs.apply([change])
                 for refused in applied.refused:
                     # Too late, stopped, or asked to stop before it ran over its list.
                     assert self.stopping or change.actor == "late" or refused.why == "cancelled", refused

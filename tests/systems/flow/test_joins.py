@@ -104,10 +104,10 @@ SUCCESS = (WORKFLOW.row("running", Command.SUCCEED),)
 async def begin(app: Engine) -> list[Job]:
     """A worker's hands: `first` ends with a list, and what can run now is claimed."""
     store = await app.opened()
-    held = await store.claim(["default"], 10, "w")
+    held = await store.jobs.claim(["default"], 10, "w")
     first = next(job for job in held if job.task == "counted.first")
-    await store.apply([Change(WORKFLOW, SUCCESS, "w", [Move(first.id, 1, outcome='{"result":[0,1]}')], "w")])
-    return [job for job in held if job is not first] + await store.claim(["default"], 10, "w")
+    await store.jobs.apply([Change(WORKFLOW, SUCCESS, "w", [Move(first.id, 1, outcome='{"result":[0,1]}')], "w")])
+    return [job for job in held if job is not first] + await store.jobs.claim(["default"], 10, "w")
 
 
 def test_a_node_that_nobody_released_is_named(app: Engine, flow: Flow) -> None:
@@ -144,10 +144,10 @@ def test_a_node_that_was_asked_to_stop_does_not_spread(app: Engine, flow: Flow) 
     async def race() -> None:
         store = await app.opened()
         other, each = await begin(app)
-        await store.graphs.cancel(handle.id, "no longer wanted")
+        await store.graph.cancel(handle.id, "no longer wanted")
         items = tuple(Spec(str(uuid7()), WORKFLOW.name, each.task, f'{{"item":{n}}}') for n in range(2))
         moves = [Move(other.id, 1, outcome='{"result":1}'), Move(each.id, 1, follow=Follow((), items))]
-        applied = await store.apply([Change(WORKFLOW, SUCCESS, "w", moves, "w")])
+        applied = await store.jobs.apply([Change(WORKFLOW, SUCCESS, "w", moves, "w")])
         assert list(applied.versions) == [other.id]
         assert [(refused.job_id, refused.why) for refused in applied.refused] == [(each.id, "cancelled")]
 

@@ -15,8 +15,7 @@ from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import Change, Move
 from holdfast.runtime.task import Options
 from holdfast.store.open import open_store
-from holdfast.store.port import Lease
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Lease, Store
 from holdfast.systems.flow import submit as flow_submit
 
 NODES = 60
@@ -25,10 +24,10 @@ BACK = (WORKFLOW.row("running", Command.HAND_BACK),)
 AGAIN = (WORKFLOW.row("running", Command.RETRY),)
 
 
-async def write(store: SqlStore, held: list[Job]) -> None:
+async def write(store: Store, held: list[Job]) -> None:
     """What a worker that stops writes: some are tried again, some handed back, and neither by their ids' order."""
     later, earlier = held[NODES // 2 :], held[: NODES // 2]
-    await store.apply(
+    await store.jobs.apply(
         [
             Change(WORKFLOW, AGAIN, "w", [Move(job.id, job.attempt) for job in later], "w"),
             Change(WORKFLOW, BACK, "w", [Move(job.id, job.attempt) for job in earlier], "w"),
@@ -51,10 +50,10 @@ def test_a_cancel_beside_other_writes(database: str, beside: str) -> None:
             for number in range(ROUNDS):
                 queue = f"q{number}"
                 flow_id = (await flow_submit.submit(app, graph, "{}", Options(queue=queue))).id
-                held = sorted(await store.claim([queue], NODES, "w"))
+                held = sorted(await store.jobs.claim([queue], NODES, "w"))
                 backwards = [Lease(job.id, job.attempt) for job in reversed(held)]
-                busy = write(other, held) if beside == "write" else other.renew("w", backwards)
-                await asyncio.gather(busy, store.graphs.cancel(flow_id, "enough"))
+                busy = write(other, held) if beside == "write" else other.jobs.renew("w", backwards)
+                await asyncio.gather(busy, store.graph.cancel(flow_id, "enough"))
         finally:
             await other.close()
 

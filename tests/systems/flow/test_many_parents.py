@@ -17,8 +17,8 @@ from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import Change, Move
 from holdfast.runtime.task import Options
 from holdfast.store.open import open_store
+from holdfast.store.port import Store
 from holdfast.store.postgres.driver import open_postgres
-from holdfast.store.sql_store import SqlStore
 from holdfast.systems.flow import submit as flow_submit
 
 PARENTS = 64
@@ -33,10 +33,10 @@ def star(join: Join) -> Graph:
 
 
 @asynccontextmanager
-async def writers(url: str) -> AsyncIterator[list[SqlStore]]:
+async def writers(url: str) -> AsyncIterator[list[Store]]:
     """A store for each parent: on PostgreSQL one with a connection for each; SQLite has one writer a process."""
     if url.startswith("sqlite"):
-        stores = [open_store(url) for _ in range(SQLITE_WRITERS)]
+        stores: list[Store] = [open_store(url) for _ in range(SQLITE_WRITERS)]
         found = [stores[number % SQLITE_WRITERS] for number in range(PARENTS)]
     else:
         stores = [open_postgres(url, connections=PARENTS)]
@@ -48,8 +48,8 @@ async def writers(url: str) -> AsyncIterator[list[SqlStore]]:
             await store.close()
 
 
-async def end(store: SqlStore, job: Job) -> None:
-    applied = await store.apply([Change(WORKFLOW, SUCCESS, "w", [Move(job.id, job.attempt)], "w")])
+async def end(store: Store, job: Job) -> None:
+    applied = await store.jobs.apply([Change(WORKFLOW, SUCCESS, "w", [Move(job.id, job.attempt)], "w")])
     assert not applied.refused
 
 
@@ -67,7 +67,7 @@ def test_the_last_of_64_parents_releases_the_child_and_no_other_does(database: s
             for number, join in enumerate(JOINS * 2):
                 queue = f"q{number}"
                 flow_id = (await flow_submit.submit(app, star(join), "{}", Options(queue=queue))).id
-                held = await store.claim([queue], PARENTS, "w")
+                held = await store.jobs.claim([queue], PARENTS, "w")
                 assert len(held) == PARENTS
                 ending = [end(stores[place], job) for place, job in enumerate(held)]
                 if cancelled:
@@ -75,14 +75,14 @@ def test_the_last_of_64_parents_releases_the_child_and_no_other_does(database: s
                 await asyncio.gather(*ending)
                 await child_of(store, flow_id, queue)
 
-    async def cancel(store: SqlStore, flow_id: str) -> None:
-        await store.graphs.cancel(flow_id, "at the same time")
+    async def cancel(store: Store, flow_id: str) -> None:
+        await store.graph.cancel(flow_id, "at the same time")
 
-    async def child_of(store: SqlStore, flow_id: str, queue: str) -> None:
-        child = next(node for node in await store.graphs.nodes(flow_id) if node.name == "child")
+    async def child_of(store: Store, flow_id: str, queue: str) -> None:
+        child = next(node for node in await store.graph.nodes(flow_id) if node.name == "child")
         assert child.taken == PARENTS
         released = [e for e in await store.reads.events(child.job_id) if e.type == "job_released"]
-        left = await store.claim([queue], PARENTS, "w")
+        left = await store.jobs.claim([queue], PARENTS, "w")
         if cancelled:
             assert (len(released), left, child.state) in ((0, [], "cancelled"), (1, [], "cancelled"))
             return

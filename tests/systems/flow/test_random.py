@@ -18,9 +18,8 @@ from holdfast.kernel.graph.dag import OnFailure
 from holdfast.kernel.graph.joins import breaches
 from holdfast.kernel.proof.invariants import Inspector
 from holdfast.runtime.task import Options
-from holdfast.store.graph.flows import NodeRow
 from holdfast.store.open import open_store
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import NodeRow, Store
 from holdfast.systems.flow import submit as flow_submit
 from tests.engines import STORES, address
 from tests.kernel.graph import reference
@@ -53,7 +52,7 @@ def ends_of(rows: list[NodeRow]) -> dict[str, str]:
     return {name: states.pop() for name, states in found.items()}
 
 
-async def check(store: SqlStore, flow_id: str, rows: list[NodeRow]) -> None:
+async def check(store: Store, flow_id: str, rows: list[NodeRow]) -> None:
     """Every job by its table, every count as its parents' ends, and every join once an attempt."""
     inspector = Inspector(store.tables)
     for job in await store.reads.get_many([flow_id, *(row.job_id for row in rows)]):

@@ -20,7 +20,6 @@ from holdfast import Engine, HoldfastError
 from holdfast.audit.auditor import audit
 from holdfast.kernel.graph.dag import OnFailure
 from holdfast.runtime.task import Options
-from holdfast.store.admin.operating import Operating
 from holdfast.systems.flow import submit as flow_submit
 from holdfast.systems.flow.handle import FlowHandle
 from tests.kernel.graph import reference
@@ -137,7 +136,7 @@ def _holds(app: Engine, victim: subprocess.Popen[bytes], flows: list[Drawn]) -> 
     """Whether a worker has jobs in its hands; or nothing is left to do."""
 
     async def look() -> bool:
-        leases = await Operating(await app.opened()).leases()
+        leases = await (await app.opened()).admin.queues.leases()
         return any(f":{victim.pid}:" in (job.lease_owner or "") for job in leases)
 
     return app.portal.call(look()) or all(flow.is_over for flow in flows)

@@ -11,7 +11,7 @@ import pytest
 from holdfast import Engine, HoldfastError
 from holdfast.kernel.errors import NotAllowedError, NotFoundError
 from holdfast.kernel.proof.invariants import Inspector
-from holdfast.store.reads import Filter
+from holdfast.store.port import Filter
 from holdfast.systems.flow.declare.flow import Flow
 from holdfast.systems.flow.handle import FlowHandle
 from holdfast.testing import MovableClock, drain
@@ -342,7 +342,7 @@ def test_terms_and_deadlines_go_along(app: Engine, clock: MovableClock) -> None:
     assert after.expires_at_ms == clock() + 3_600_000
 
     async def promoted(at_ms: int) -> int:
-        return await (await app.opened()).promote(at_ms, 10)
+        return await (await app.opened()).upkeep.promote(at_ms, 10)
 
     app.portal.call(promoted(clock()))  # those of the old one, which has ended
     assert app.portal.call(promoted(clock() + 59_000)) == 0

@@ -35,7 +35,7 @@ def claim(app: Engine, job: PipelineHandle) -> None:
     """Taken by a worker that is never heard of again."""
 
     async def take() -> None:
-        [taken] = await (await app.opened()).claim(["default"], 1, "gone")
+        [taken] = await (await app.opened()).jobs.claim(["default"], 1, "gone")
         assert taken.id == job.id
 
     app.portal.call(take())

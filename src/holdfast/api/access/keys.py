@@ -12,8 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from holdfast.kernel.errors import HoldfastError
-from holdfast.store.admin.api_keys import ApiKeys, KeyRow
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import KeyRow, Store
 
 SECRET_BYTES = 32
 SHAPE = re.compile(r"hf_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
@@ -53,7 +52,7 @@ class NewKey(NamedTuple):
     row: KeyRow
 
 
-async def make_key(store: SqlStore, name: str, scope: Scope, *, lives_ms: int | None = None) -> NewKey:
+async def make_key(store: Store, name: str, scope: Scope, *, lives_ms: int | None = None) -> NewKey:
     """Make a key and keep its digest. HoldfastError names the field that is wrong."""
     if not name.strip() or len(name) > 100:
         raise HoldfastError("a key needs a name of 1 to 100 characters", field="name", remedy="say what it is for")
@@ -63,7 +62,7 @@ async def make_key(store: SqlStore, name: str, scope: Scope, *, lives_ms: int | 
     now_ms = await store.now_ms()
     expires_at_ms = None if lives_ms is None else now_ms + lives_ms
     row = KeyRow(key_id, name, digest_of(secret), scope.value, now_ms, expires_at_ms)
-    await ApiKeys(store).add(row)
+    await store.admin.keys.add(row)
     return NewKey(f"hf_{key_id}_{secret}", row)
 
 
@@ -79,13 +78,13 @@ class Keyring:
         self._clock = clock
         self._noted_s: dict[str, float] = {}
 
-    async def holder(self, store: SqlStore, token: str) -> Caller | None:
+    async def holder(self, store: Store, token: str) -> Caller | None:
         """Who this token makes its holder; None when it opens nothing."""
         shape = SHAPE.fullmatch(token)
         if shape is None:
             return None
         key_id, secret = shape.groups()
-        keys = ApiKeys(store)
+        keys = store.admin.keys
         row = await keys.live(key_id)
         # Compared even when there is no such key, so that time does not tell.
         same = hmac.compare_digest(row.hash if row else bytes(32), digest_of(secret))

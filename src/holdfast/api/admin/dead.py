@@ -17,11 +17,10 @@ from holdfast.api.shapes.jobs import Items, Page
 from holdfast.api.shapes.pages import STEPS, Cursor, before_of, cursor_of, gathered, known_only
 from holdfast.commands import dead
 from holdfast.kernel.job import DLQ_REASONS, DLQ_STAGES
-from holdfast.store.admin.dead_letters import DeadLetters, Wanted, is_place
-from holdfast.store.admin.dead_letters import Letter as Kept
-from holdfast.store.admin.dead_letters import Letters as Found
 from holdfast.store.jobs.requests import Reply
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Letter as Kept
+from holdfast.store.port import Letters as Found
+from holdfast.store.port import Store, Wanted
 from holdfast.views.listing import LARGEST_PAGE
 
 router = APIRouter(tags=["dead letters"])
@@ -47,10 +46,10 @@ async def letters(
     wanted = _wanted(filter, "invalid_parameter")._replace(resolved=bool(resolved))
 
     async def look(most: int, behind: str | None) -> Found:
-        return await DeadLetters(store).page(wanted, limit=most, cursor=behind, steps=STEPS)
+        return await store.admin.dead.page(wanted, limit=most, cursor=behind, steps=STEPS)
 
     where = wanted._asdict()
-    found, before = await gathered(look, limit, before_of(cursor, where, is_place))
+    found, before = await gathered(look, limit, before_of(cursor, where, store.admin.dead.is_place))
     return {"items": [dead.letter_view(letter) for letter in found], "next_cursor": cursor_of(before, where)}
 
 
@@ -58,7 +57,7 @@ async def letters(
 async def groups(request: Request, store: StoreDep, limit: Limit = 50) -> dict[str, Any]:
     """Letters that wait, by what went wrong: the largest group first, each with its newest letter."""
     known_only(request, {"limit"})
-    found = await DeadLetters(store).groups(limit=limit)
+    found = await store.admin.dead.groups(limit=limit)
     return {"items": [dead.group_view(group) for group in found]}
 
 
@@ -68,7 +67,7 @@ async def replay(request: Request, body: ReplayMany, engine: EngineDep, once: On
     known_only(request, set())
     check = dead.checker(engine.registry)
 
-    async def replay(_: SqlStore) -> Reply:
+    async def replay(_: Store) -> Reply:
         chosen, left, more = await _chosen(once.store, body)
         for letter in chosen:
             if letter.resolution is not None and letter.replayed_as is None:
@@ -96,12 +95,12 @@ async def discard(request: Request, body: Letters, once: OnceDep) -> Response:
     """Resolve letters without a replay. The jobs stay dead-lettered, the letters stay on record."""
     known_only(request, set())
 
-    async def discard(_: SqlStore) -> Reply:
+    async def discard(_: Store) -> Reply:
         chosen, left, more = await _chosen(once.store, body)
         left |= {letter.job_id: f"it was {letter.became}" for letter in chosen if letter.resolution is not None}
         done = [letter.job_id for letter in chosen if letter.job_id not in left]
         if not body.dry_run:
-            done = await DeadLetters(once.store).discard(done, body.reason or "not needed")
+            done = await once.store.admin.dead.discard(done, body.reason or "not needed")
         resolved = set(done)
         items = [_item(letter) for letter in chosen if letter.job_id in resolved]
         return bulk_reply(body.dry_run, items, left, more=more)
@@ -117,7 +116,7 @@ class Chosen(NamedTuple):
     more: bool = False
 
 
-async def _chosen(store: SqlStore, body: Letters) -> Chosen:
+async def _chosen(store: Store, body: Letters) -> Chosen:
     ways = [name for name in ("ids", "group", "filter") if getattr(body, name) is not None]
     if len(ways) != 1:
         detail = "choose letters by one of ids, group and filter"
@@ -127,7 +126,7 @@ async def _chosen(store: SqlStore, body: Letters) -> Chosen:
         found = await dead.matching(store, _wanted(filter, "invalid_field"), MOST + 1)
         return Chosen(found[:MOST], {}, len(found) > MOST)
     wanted = list(dict.fromkeys(job_id.lower() for job_id in body.ids))
-    of_ids = {letter.job_id: letter for letter in await DeadLetters(store).of(wanted)}
+    of_ids = {letter.job_id: letter for letter in await store.admin.dead.of(wanted)}
     left = {job_id: "it has no dead letter" for job_id in wanted if job_id not in of_ids}
     return Chosen([letter for job_id in wanted if (letter := of_ids.get(job_id))], left)
 

@@ -12,9 +12,8 @@ from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.bodies import UNSTORABLE, Why
 from holdfast.api.shapes.change import QueuePaused, QueueResumed
 from holdfast.api.shapes.pages import known_only
-from holdfast.store.admin.operating import Operating
 from holdfast.store.jobs.requests import Reply
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.views.job import iso
 
 router = APIRouter(tags=["queues"])
@@ -27,8 +26,8 @@ async def pause(request: Request, name: Name, once: OnceDep, body: Why | None = 
     known_only(request, set())
     _storable(name)
 
-    async def pause(_: SqlStore) -> Reply:
-        operating = Operating(once.store)
+    async def pause(_: Store) -> Reply:
+        operating = once.store.admin.queues
         await operating.pause(name, body.reason if body else None)
         pause = (await operating.pauses()).get(name)
         told = {"reason": pause.reason, "since": iso(pause.at_ms)} if pause else {"reason": None, "since": None}
@@ -43,8 +42,8 @@ async def resume(request: Request, name: Name, once: OnceDep, body: Why | None =
     known_only(request, set())
     _storable(name)
 
-    async def resume(_: SqlStore) -> Reply:
-        was_paused = await Operating(once.store).unpause(name)
+    async def resume(_: Store) -> Reply:
+        was_paused = await once.store.admin.queues.unpause(name)
         return reply(200, {"queue": name, "paused": False, "was_paused": was_paused})
 
     return response(await once.run(resume))

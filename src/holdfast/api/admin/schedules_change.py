@@ -18,9 +18,8 @@ from holdfast.api.shapes.pages import known_only
 from holdfast.api.shapes.specs import origin_of
 from holdfast.chores.scheduler import Scheduler, spec_of
 from holdfast.store.jobs.requests import Reply
-from holdfast.store.port import Submitted
+from holdfast.store.port import Store, Submitted
 from holdfast.store.script import Script
-from holdfast.store.sql_store import SqlStore
 from holdfast.views.job import iso
 
 router = APIRouter(tags=["schedules"])
@@ -47,10 +46,10 @@ async def run(request: Request, name: str, once: OnceDep, caller: CallerDep) -> 
     _storable(name)
     origin = origin_of(request, caller)
 
-    async def submit(store: SqlStore) -> list[Submitted]:
+    async def submit(store: Store) -> list[Submitted]:
         spec = spec_of(await Scheduler(store).get(name), None)
         spec = spec._replace(actor=origin.actor, correlation_id=origin.correlation_id)
-        return await store.submit([spec._replace(trace_id=origin.trace_id or spec.trace_id)])
+        return await store.jobs.submit([spec._replace(trace_id=origin.trace_id or spec.trace_id)])
 
     def tell(made: list[Submitted]) -> Script[Reply | None]:
         return (yield from tell_job(made[0].job_id, once.store.tables, 201))
@@ -64,7 +63,7 @@ async def remove(request: Request, name: str, once: OnceDep) -> Response:
     known_only(request, set())
     _storable(name)
 
-    async def remove(_: SqlStore) -> Reply:
+    async def remove(_: Store) -> Reply:
         await Scheduler(once.store).remove(name)
         return reply(200, {"name": name, "deleted": True})
 
@@ -74,7 +73,7 @@ async def remove(request: Request, name: str, once: OnceDep) -> Response:
 async def _change(once: Once, name: str, change: Callable[[str], Awaitable[None]]) -> Response:
     _storable(name)
 
-    async def run(_: SqlStore) -> Reply:
+    async def run(_: Store) -> Reply:
         await change(name)
         row = await Scheduler(once.store).get(name)
         next_at = None if row.paused else iso(row.next_tick_ms)

@@ -10,7 +10,6 @@ from holdfast.api.deps import StoreDep
 from holdfast.api.shapes.around import Lease, Worker
 from holdfast.api.shapes.jobs import Items
 from holdfast.api.shapes.pages import known_only
-from holdfast.store.admin.operating import Operating
 from holdfast.views.queues import lease_view, worker_view
 
 MOST_LEASES = 5_000
@@ -27,7 +26,7 @@ async def list_of_workers(
     """Workers that are alive, the last seen first."""
     known_only(request, {"all"})
     now_ms = await store.now_ms()
-    views = [worker_view(worker, now_ms) for worker in await Operating(store).workers()]
+    views = [worker_view(worker, now_ms) for worker in await store.admin.workers.list()]
     return {"items": [view for view in views if all or view["alive"]]}
 
 
@@ -38,4 +37,4 @@ async def list_of_leases(
     """Who holds which job, the lease that ends first at the head."""
     known_only(request, {"limit"})
     now_ms = await store.now_ms()
-    return {"items": [lease_view(job, now_ms) for job in await Operating(store).leases(limit=limit)]}
+    return {"items": [lease_view(job, now_ms) for job in await store.admin.queues.leases(limit=limit)]}

@@ -18,9 +18,8 @@ from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.job import Spec
 from holdfast.runtime.engine import Engine
 from holdfast.store.jobs.requests import Reply
-from holdfast.store.port import Submitted
+from holdfast.store.port import Store, Submitted
 from holdfast.store.script import Script
-from holdfast.store.sql_store import SqlStore
 
 router = APIRouter(tags=["jobs"])
 SHOWN = 20
@@ -39,9 +38,9 @@ async def create_batch(request: Request, body: Batch, engine: EngineDep, caller:
     known_only(request, set())
     specs = _specs(engine, body, origin_of(request, caller))
 
-    async def submit(store: SqlStore) -> list[Submitted]:
+    async def submit(store: Store) -> list[Submitted]:
         try:
-            return await store.submit(specs)
+            return await store.jobs.submit(specs)
         except DuplicateKeyError as held:
             at = next(i for i, spec in enumerate(specs) if spec.key == held.key and _scope(spec) == held.scope)
             raise refusal("duplicate_key", held, field=f"jobs[{at}].key") from None

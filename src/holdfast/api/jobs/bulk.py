@@ -18,7 +18,7 @@ from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import OVER, RANK, Canonical
 from holdfast.store.jobs.requests import Reply
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.views.listing import LARGEST_PAGE, list_jobs
 
 router = APIRouter(tags=["jobs"])
@@ -43,7 +43,7 @@ async def cancel_many(request: Request, body: CancelMany, once: OnceDep) -> Resp
     if body.ids is not None and chosen:
         raise Problem("invalid_field", "ids and a filter contradict each other", field=min(chosen))
 
-    async def cancel(_: SqlStore) -> Reply:
+    async def cancel(_: Store) -> Reply:
         jobs, left, more = await _chosen(once.store, body)
         done = [job.id for job in jobs]
         if not body.dry_run:
@@ -57,7 +57,7 @@ async def cancel_many(request: Request, body: CancelMany, once: OnceDep) -> Resp
     return response(await once.run(cancel))
 
 
-async def _chosen(store: SqlStore, body: CancelMany) -> tuple[list[Job], dict[str, str], bool]:
+async def _chosen(store: Store, body: CancelMany) -> tuple[list[Job], dict[str, str], bool]:
     """Living jobs, and why others that were named are left; whether there are more than fit."""
     if body.ids is not None:
         wanted = list(dict.fromkeys(job_id.lower() for job_id in body.ids))

@@ -21,10 +21,8 @@ from holdfast.commands import jobs as commands
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
 from holdfast.store.jobs.requests import Reply
-from holdfast.store.port import Applied, Submitted
-from holdfast.store.reads import PurgeRow
+from holdfast.store.port import Applied, PurgeRow, Store, Submitted
 from holdfast.store.script import Script
-from holdfast.store.sql_store import SqlStore
 
 router = APIRouter(tags=["jobs"])
 Answers = dict[int | str, dict[str, Any]]
@@ -35,7 +33,7 @@ AS_REPLAYED: Answers = {
 }
 
 
-async def _found(store: SqlStore, job_id: str) -> tuple[Job, Tables]:
+async def _found(store: Store, job_id: str) -> tuple[Job, Tables]:
     """A job by its id, however that is spelled, and every lifecycle that it may follow."""
     return await job_of(store, job_id), await store.reads.lifecycles()
 
@@ -43,7 +41,7 @@ async def _found(store: SqlStore, job_id: str) -> tuple[Job, Tables]:
 async def _cancel(once: Once, job_id: str, mode: str, reason: str, if_match: str | None) -> Response:
     job, tables = await _found(once.store, job_id)
 
-    async def cancel(store: SqlStore) -> Job:
+    async def cancel(store: Store) -> Job:
         return await commands.cancel(store, job.id, reason, mode, once.actor)
 
     return response(await once.run(cancel, tell_moved(job.id, tables), expects=expected(job, if_match)))
@@ -92,7 +90,7 @@ async def resume(
     job, tables = await _found(once.store, id)
     reason = (body and body.reason) or "resumed"
 
-    async def resume(store: SqlStore) -> Job:
+    async def resume(store: Store) -> Job:
         return await commands.resume(store, job.id, reason, once.actor)
 
     return response(await once.run(resume, tell_moved(job.id, tables), expects=expected(job, if_match)))
@@ -107,7 +105,7 @@ async def retry(
     job, tables = await _found(once.store, id)
     reason = (body and body.reason) or "retried"
 
-    async def retry(store: SqlStore) -> commands.Retried:
+    async def retry(store: Store) -> commands.Retried:
         return await commands.retry(store, job.id, reason, once.actor, dead.checker(engine.registry))
 
     def tell(result: Any) -> Script[Reply | None]:
@@ -130,7 +128,7 @@ async def replay(
     job, tables = await _found(once.store, id)
     asked = body or Replay()
 
-    async def replay(store: SqlStore) -> Mapping[str, Submitted]:
+    async def replay(store: Store) -> Mapping[str, Submitted]:
         check = dead.checker(engine.registry)
         try:
             return await dead.replay(
@@ -156,7 +154,7 @@ async def delete(request: Request, id: str, once: OnceDep, if_match: IfMatch = N
         return response(before)  # the job is gone, and that is what the answer is about
     job, _ = await _found(once.store, id)
 
-    async def delete(store: SqlStore) -> PurgeRow:
+    async def delete(store: Store) -> PurgeRow:
         return await commands.delete(store, [job.id])
 
     def tell(result: Any) -> Script[Reply | None]:

@@ -23,9 +23,8 @@ from holdfast.api.shapes.specs import origin_of, spec_of
 from holdfast.kernel.job import Spec
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.store.jobs.requests import Reply, Telling
-from holdfast.store.port import Submitted
+from holdfast.store.port import Store, Submitted
 from holdfast.store.script import Script
-from holdfast.store.sql_store import SqlStore
 
 router = APIRouter(tags=["jobs"])
 EXISTS = "a job with this {what} exists already and is not over; it is the answer, and nothing was created"
@@ -85,9 +84,9 @@ def _wait_s(parameter: float | None, body: TaskJob | CommandJob, settings: ApiSe
     return min(settings.wait_s if said is None or said == AS_USUAL else said, settings.longest_wait_s)
 
 
-def _submit(spec: Spec) -> Callable[[SqlStore], Awaitable[list[Submitted]]]:
-    async def submit(store: SqlStore) -> list[Submitted]:
-        return await store.submit([spec])
+def _submit(spec: Spec) -> Callable[[Store], Awaitable[list[Submitted]]]:
+    async def submit(store: Store) -> list[Submitted]:
+        return await store.jobs.submit([spec])
 
     return submit
 
@@ -103,7 +102,7 @@ def _tell(body: TaskJob | CommandJob, tables: Mapping[str, Lifecycle]) -> Tellin
     return tell
 
 
-async def _awaited(request: Request, store: SqlStore, made: Reply, wait_s: float) -> Reply:
+async def _awaited(request: Request, store: Store, made: Reply, wait_s: float) -> Reply:
     """The finished job in place of the created one; 202 and the job as it stands when the time is over."""
     said = json.loads(made.body)
     over = await until_over(request, store, said["id"], wait_s)

@@ -16,7 +16,7 @@ from holdfast.api.deps import StoreDep
 from holdfast.api.problems.kinds import Problem, refusal
 from holdfast.api.shapes.pages import known_only
 from holdfast.observe.logs import get_logger
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.views.follower import HubDep
 from holdfast.views.following import wanted
 from holdfast.views.listing import FilterError
@@ -102,7 +102,7 @@ async def follow_events(
     return Stream(hub.follow(begin, chosen))
 
 
-async def _position(store: SqlStore, name: str, text: str) -> int:
+async def _position(store: Store, name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= LARGEST):
         raise Problem("invalid_parameter", f"{name} is {text[:40]!r}: use the id of an event, or 0", field=name)
     position = int(text)

@@ -11,10 +11,8 @@ from holdfast.api.problems.kinds import Problem, missing, refusal
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.pages import DEFAULT, STEPS, Cursor, Limit, before_of, cursor_of, gathered, known_only
 from holdfast.kernel.errors import PayloadError
-from holdfast.kernel.job import Job
-from holdfast.store.read.reading import is_id
-from holdfast.store.reads import Page
-from holdfast.store.sql_store import SqlStore
+from holdfast.kernel.job import Job, is_id
+from holdfast.store.port import Page, Store
 from holdfast.views.job import job_view
 from holdfast.views.listing import FilterError, job_views, list_jobs, state_names
 
@@ -78,7 +76,7 @@ async def one_job(
     return job_view(job, (await store.reads.lifecycles()).get(job.lifecycle), await store.reads.signals(job.id))
 
 
-async def job_of(store: SqlStore, job_id: str) -> Job:
+async def job_of(store: Store, job_id: str) -> Job:
     """The job with this id, or a problem."""
     job = await store.reads.get(job_id.lower())
     if job is None:
@@ -86,7 +84,7 @@ async def job_of(store: SqlStore, job_id: str) -> Job:
     return job
 
 
-async def page_of(store: SqlStore, where: dict[str, Any], limit: int, cursor: str | None) -> dict[str, Any]:
+async def page_of(store: Store, where: dict[str, Any], limit: int, cursor: str | None) -> dict[str, Any]:
     """A page of the jobs that a filter lets pass."""
     tables = await store.reads.lifecycles()
     given = {name: where[name] for name in ("task", "queue", "lifecycle", "q")}
@@ -103,7 +101,7 @@ async def page_of(store: SqlStore, where: dict[str, Any], limit: int, cursor: st
     return {"items": await job_views(store.reads, tables, found), "next_cursor": cursor_of(before, where)}
 
 
-async def _in_state(request: Request, store: SqlStore, name: str, limit: int, cursor: str | None) -> dict[str, Any]:
+async def _in_state(request: Request, store: Store, name: str, limit: int, cursor: str | None) -> dict[str, Any]:
     tables = (await store.reads.lifecycles()).values()
     if not any(table.parse(name) for table in tables):
         detail = f"{name[:100]!r} is neither a job's id (a UUID) nor a state; states are: {state_names(tables)}"

@@ -14,10 +14,8 @@ from holdfast.commands import jobs as commands
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.store.jobs.requests import Expected, Reply, Telling, job_now, signals_now
-from holdfast.store.port import Applied
-from holdfast.store.reads import SignalRow
+from holdfast.store.port import Applied, SignalRow, Store
 from holdfast.store.script import Script
-from holdfast.store.sql_store import SqlStore
 from holdfast.views.job import job_view
 
 Tables = Mapping[str, Lifecycle]
@@ -59,7 +57,7 @@ def tell_moved(job_id: str, tables: Tables) -> Telling:
     return tell
 
 
-async def job_as_it_is(store: SqlStore, job_id: str, status: int = 200, **more: Any) -> Reply:
+async def job_as_it_is(store: Store, job_id: str, status: int = 200, **more: Any) -> Reply:
     """The answer about a job that nothing was done to."""
     job = await commands.get_job(store, job_id)
     table = await commands.table_of(store, job)

@@ -21,10 +21,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import LEASED, OVER, RANK
-from holdfast.store.reads import SignalRow
-from holdfast.store.script import Query as Statement
-from holdfast.store.script import Script
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import SignalRow, Store
 from holdfast.tasks.job_log import LOG
 from holdfast.views.follower import PING_EVERY_S, Hub, HubDep
 from holdfast.views.job import event_view, iso, label
@@ -88,14 +85,14 @@ def _place(name: str, text: str | None) -> Place:
     return Place(int(found[1]), int(found[2]), found[3] is not None)
 
 
-async def _news(store: SqlStore, job_id: str, place: Place) -> list[Event | SignalRow]:
+async def _news(store: Store, job_id: str, place: Place) -> list[Event | SignalRow]:
     """What happened and was said behind a place, in the order of time."""
     events: list[Event | SignalRow] = [event for event in await store.reads.events(job_id) if event.seq > place.seq]
-    said: list[Event | SignalRow] = await store.driver.read(_said(job_id, place.signal))
+    said: list[Event | SignalRow] = list(await store.reads.said(job_id, after=place.signal, limit=AT_ONCE))
     return list(heapq.merge(events, said, key=lambda each: each.at_ms))
 
 
-async def _follow(hub: Hub, store: SqlStore, job_id: str, table: Lifecycle, place: Place) -> AsyncGenerator[bytes]:
+async def _follow(hub: Hub, store: Store, job_id: str, table: Lifecycle, place: Place) -> AsyncGenerator[bytes]:
     with hub.follower():
         yield format_sse_event(retry=1_000, comment="holdfast", id=str(place))
         position, quiet_s = await hub.now(), 0.0
@@ -143,8 +140,3 @@ def _end(job: Job | None, table: Lifecycle, place: Place) -> bytes:
 
 def _sse(kind: str, data: dict[str, Any], place: Place) -> bytes:
     return format_sse_event(data_str=json.dumps(data, separators=(",", ":")), event=kind, id=str(place))
-
-
-def _said(job_id: str, after: int) -> Script[list[Event | SignalRow]]:
-    rows = yield Statement("said", {"job_id": job_id, "after": after, "limit": AT_ONCE})
-    return [SignalRow._make(row) for row in rows]

@@ -11,15 +11,14 @@ from fastapi import FastAPI, Request
 from holdfast.api.problems.kinds import Problem
 from holdfast.commands import jobs as commands
 from holdfast.kernel.job import Job
-from holdfast.store.admin.backlog import backlog
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 
 LOOK_EVERY_S = 5.0
 RETRY_AFTER_S = "5"
 
 
 @asynccontextmanager
-async def place(app: FastAPI, store: SqlStore, queue: str) -> AsyncIterator[None]:
+async def place(app: FastAPI, store: Store, queue: str) -> AsyncIterator[None]:
     """A place among those who wait. Problem, before anything is created, when there is none left or the queue is too
     long to wait in.
     """
@@ -28,14 +27,14 @@ async def place(app: FastAPI, store: SqlStore, queue: str) -> AsyncIterator[None
         raise _saturated(f"{settings.sync_waiters} calls wait already, and no more at a time")
     app.state.sync_waiting = waiting + 1
     try:
-        if await backlog(store, queue, settings.sync_backlog) >= settings.sync_backlog:
+        if await store.admin.queues.backlog(queue, settings.sync_backlog) >= settings.sync_backlog:
             raise _saturated(f"queue {queue} has {settings.sync_backlog:,} jobs or more before this one")
         yield
     finally:
         app.state.sync_waiting -= 1
 
 
-async def until_over(request: Request, store: SqlStore, job_id: str, wait_s: float) -> Job | None:
+async def until_over(request: Request, store: Store, job_id: str, wait_s: float) -> Job | None:
     """The job once it is over; None when the time is, or when nobody is there any more to be told."""
     deadline_s = time.monotonic() + wait_s
     while True:

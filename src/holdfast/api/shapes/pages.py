@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Query, Request
 
 from holdfast.api.problems.kinds import Problem
-from holdfast.store.read.reading import is_id
+from holdfast.kernel.job import is_id
 
 LARGEST = 500
 DEFAULT = 50

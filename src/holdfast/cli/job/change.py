@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.kernel.job import Job
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 PAGE = 500
 ACTOR = "cli"
@@ -98,7 +98,7 @@ def _words(job: Job, state: str) -> str:
 
 
 async def _living(
-    store: SqlStore, *, states: Sequence[str], task: str | None, queue: str | None, lifecycle: str | None
+    store: Store, *, states: Sequence[str], task: str | None, queue: str | None, lifecycle: str | None
 ) -> list[Job]:
     """Jobs of a filter that are not over: the rest needs no cancelling."""
     from holdfast.views.listing import list_jobs
@@ -138,7 +138,7 @@ async def resume(job_id: JobId, /, *, reason: str = "resumed from the command li
     async with here.store() as store:
         job = await commands.resume(store, (await get(store, job_id)).id, reason, ACTOR)
         table = await commands.table_of(store, job)
-        await store.bell.announce()
+        store.wakeups.ring()
     here.print_record(job_view(job, table), f"{job.id}  {label(table, job.state)}", job.id)
 
 
@@ -163,7 +163,7 @@ async def retry(job_id: JobId, /, *, reason: str = "retried from the command lin
         retried = await commands.retry(store, old.id, reason, ACTOR, check)
         job = await get(store, retried.job_id)
         table = await commands.table_of(store, job)
-        await store.bell.announce()
+        store.wakeups.ring()
     here.print_record(job_view(job, table), f"{job.id}  {label(table, job.state)}", job.id)
     here.say(f"a new job in place of {old.id}" if retried.is_new else "due now")
 

@@ -14,7 +14,7 @@ from holdfast.cli.render import rows, short_time, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.store.admin.dead_letters import Wanted
+    from holdfast.store.port import Wanted
 
 app = App(name="dead", help="Dead letters: jobs that only somebody can help.")
 for _name, _help in (("replay", "Submit dead-lettered jobs again."), ("discard", "Resolve letters without a replay.")):
@@ -57,13 +57,12 @@ async def list_(
         Go on where another list ended.
     """
     from holdfast.commands.dead import letter_view
-    from holdfast.store.admin.dead_letters import DeadLetters
 
     if not 1 <= limit <= LARGEST:
         raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {LARGEST}")
     wanted = wanted_of(reason_code, stage, task, group)._replace(resolved=None if everything else False)
     async with here.store() as store:
-        page = await DeadLetters(store).page(wanted, limit=limit, cursor=cursor)
+        page = await store.admin.dead.page(wanted, limit=limit, cursor=cursor)
     views = [letter_view(letter) for letter in page.items]
     match here.output:
         case Output.JSON:
@@ -138,12 +137,11 @@ async def groups(*, limit: int = 50, here: Here) -> None:
         How many groups at most, up to 500.
     """
     from holdfast.commands.dead import group_view
-    from holdfast.store.admin.dead_letters import DeadLetters
 
     if not 1 <= limit <= LARGEST:
         raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {LARGEST}")
     async with here.store() as store:
-        views = [group_view(group) for group in await DeadLetters(store).groups(limit=limit)]
+        views = [group_view(group) for group in await store.admin.dead.groups(limit=limit)]
     if here.is_json:
         here.print_json(views)
     elif here.output is Output.IDS:
@@ -185,7 +183,7 @@ async def groups(*, limit: int = 50, here: Here) -> None:
 
 def wanted_of(reason_code: str | None, stage: str | None, task: str | None, group: str | None) -> Wanted:
     from holdfast.kernel.job import DLQ_REASONS, DLQ_STAGES
-    from holdfast.store.admin.dead_letters import Wanted
+    from holdfast.store.port import Wanted
 
     for option, value, known in (("--reason-code", reason_code, DLQ_REASONS), ("--stage", stage, DLQ_STAGES)):
         if value is not None and value not in known:

@@ -15,8 +15,7 @@ from holdfast.cli.pairs import named_values
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from holdfast.store.admin.dead_letters import Letter, Wanted
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Letter, Store, Wanted
     from holdfast.tasks.registry import Registry
 
 ACTOR = "cli"
@@ -80,7 +79,7 @@ async def replay(
         else:
             chosen = [letter.job_id for letter in letters]
             answers = await dead.replay(store, chosen, edits=edits, check=check, actor=ACTOR, reason=reason)
-            await store.bell.announce()
+            store.wakeups.ring()
             items = [
                 {"id": new.job_id, "of": old, "created": new.created, "task": letter.task}
                 for letter in letters
@@ -128,14 +127,13 @@ async def discard(
     yes
         Do it, however many they are.
     """
-    from holdfast.store.admin.dead_letters import DeadLetters
 
     wanted = wanted_of(reason_code, stage, task, group)
     dry = is_dry(ids, _filters(wanted), dry_run=dry_run, yes=yes)
     async with here.store() as store:
         letters = await _chosen(store, ids, wanted)
         still = [letter.job_id for letter in letters if letter.resolution is None]
-        done = still if dry else await DeadLetters(store).discard(still, reason)
+        done = still if dry else await store.admin.dead.discard(still, reason)
     left = {each.job_id: f"it was {each.became}" for each in letters if each.resolution is not None}
     items = [
         {"id": each.job_id, "task": each.task, "reason_code": each.reason_code}
@@ -157,15 +155,14 @@ def _filters(wanted: Wanted) -> dict[str, object]:
     return {"group": group, "reason-code": code, "stage": stage, "task": task}
 
 
-async def _chosen(store: SqlStore, ids: Sequence[str], wanted: Wanted) -> list[Letter]:
+async def _chosen(store: Store, ids: Sequence[str], wanted: Wanted) -> list[Letter]:
     from holdfast.commands.dead import matching
     from holdfast.kernel.errors import NotFoundError
-    from holdfast.store.admin.dead_letters import DeadLetters
 
     if not ids:
         return await matching(store, wanted)
     asked = [job_id.strip().lower() for job_id in ids]
-    found = {letter.job_id: letter for letter in await DeadLetters(store).of(asked)}
+    found = {letter.job_id: letter for letter in await store.admin.dead.of(asked)}
     for job_id in asked:
         if job_id not in found:
             raise NotFoundError("dead letter of job", job_id, remedy="see `holdfast dead list --all`")

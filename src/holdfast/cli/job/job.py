@@ -9,13 +9,13 @@ from cyclopts import App, Parameter
 from holdfast.cli.invocation import Here, Output
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.graph.flow_lifecycle import FLOW
-from holdfast.store.reads import Page
+from holdfast.store.port import Page
 from holdfast.views.job import event_view, job_view
 from holdfast.views.listing import job_views, list_jobs
 
 if TYPE_CHECKING:
     from holdfast.kernel.job import Job
-    from holdfast.store.reads import Reads
+    from holdfast.store.port import Reads
 
 STEPS = 200_000
 """A list that finds little stops after so many jobs, and says how to go on: a second or less."""

@@ -22,7 +22,7 @@ from holdfast.tasks.job_log import LOG
 from holdfast.views.job import PROGRESS, iso, label
 
 if TYPE_CHECKING:
-    from holdfast.store.reads import SignalRow
+    from holdfast.store.port import SignalRow
 
 JobId = Annotated[str, Parameter(name="ID")]
 LOOK_EVERY_S = 0.25

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from holdfast.kernel.job import Job
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 LOOK_EVERY_S = 0.25
 Seen = tuple["Job", dict[str, Any], str]
@@ -87,7 +87,7 @@ async def watch(
     return exit_of_job(job)
 
 
-async def _seen(store: SqlStore, job_id: str) -> AsyncIterator[Seen]:
+async def _seen(store: Store, job_id: str) -> AsyncIterator[Seen]:
     """The job, its view and why it is where it is, again and again; the last time when it is over."""
     from holdfast.views.explain import explain
     from holdfast.views.situation import situation_of

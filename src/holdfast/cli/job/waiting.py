@@ -18,7 +18,7 @@ from holdfast.views.job import job_view
 
 if TYPE_CHECKING:
     from holdfast.kernel.job import Job
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 HINT_AFTER_S = 3.0
 """A job that has not started by then may never: say why, once."""
@@ -40,14 +40,14 @@ def exit_of_job(job: Job) -> Exit:
     return Exit.JOB_CANCELLED if job.state == Canonical.CANCELLED else Exit.JOB_FAILED
 
 
-async def get(store: SqlStore, job_id: str) -> Job:
+async def get(store: Store, job_id: str) -> Job:
     job = await store.reads.get(job_id.strip().lower())
     if job is None:
         raise NotFoundError("job", job_id, remedy="see `holdfast job list`, and check --db")
     return job
 
 
-async def wait_for(here: Here, store: SqlStore, job_ids: Sequence[str], timeout_s: float | None) -> int:
+async def wait_for(here: Here, store: Store, job_ids: Sequence[str], timeout_s: float | None) -> int:
     """Wait until all are over and say how each ended. Ctrl-C detaches: the jobs go on."""
     from holdfast.commands.jobs import until_over
 
@@ -77,7 +77,7 @@ def detached(here: Here, job_ids: Sequence[str]) -> Exit:
     return Exit.INTERRUPTED
 
 
-async def _hint(here: Here, store: SqlStore, job_ids: Sequence[str]) -> None:
+async def _hint(here: Here, store: Store, job_ids: Sequence[str]) -> None:
     from holdfast.views.situation import explain_job
 
     await asyncio.sleep(HINT_AFTER_S)
@@ -88,7 +88,7 @@ async def _hint(here: Here, store: SqlStore, job_ids: Sequence[str]) -> None:
             return
 
 
-async def _tell(here: Here, store: SqlStore, jobs: Sequence[Job]) -> None:
+async def _tell(here: Here, store: Store, jobs: Sequence[Job]) -> None:
     """Results on stdout, failures on stderr; whole jobs as JSON."""
     from holdfast.systems.flow.run import results_at_ends
 

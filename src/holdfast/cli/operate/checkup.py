@@ -17,7 +17,7 @@ from holdfast.kernel.errors import HoldfastError
 from holdfast.views.phrases import span
 
 if TYPE_CHECKING:
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 PYTHON = (3, 11)
 SKEW_WARN_MS, SKEW_BAD_MS = 1_000, 30_000
@@ -136,21 +136,20 @@ def _durability(unsafe: list[str], commit: str) -> Look:
     return Look("durability", "ok", f"fsync is on, synchronous_commit is {commit}")
 
 
-async def _jobs(store: SqlStore, app: str) -> list[Look]:
-    from holdfast.store.admin.dead_letters import DeadLetters
-    from holdfast.store.admin.operating import CAP, Operating
+async def _jobs(store: Store, app: str) -> list[Look]:
+    from holdfast.store.port import CAP
     from holdfast.views.queues import living, queues
 
-    operating = Operating(store)
+    operating = store.admin.queues
     now_ms = await store.now_ms()
     known = await queues(store)
-    alive = living(await operating.workers(), now_ms)
+    alive = living(await store.admin.workers.list(), now_ms)
     due = sum(queue.depth.due for queue in known)
     return [
         _workers(len(alive), f"{due:,}{'+' if due >= CAP else ''}" if due else "", app),
         *_oldest([(q.depth.queue, q.depth.oldest_due_ms, q.pause is not None) for q in known], now_ms, app),
         _lost(await operating.lost(), len(alive), app),
-        _dead(*await DeadLetters(store).counts()),
+        _dead(*await store.admin.dead.counts()),
         await _seals(store),
     ]
 
@@ -189,7 +188,7 @@ def _dead(waiting: int, resolved: int) -> Look:
     return Look("dead letters", "ok", f"none wait, {resolved:,} resolved")
 
 
-async def _seals(store: SqlStore) -> Look:
+async def _seals(store: Store) -> Look:
     last = await store.reads.last_seal()
     count = await store.reads.unsealed(last.last_pos if last else 0)
     level = "bad" if count > UNSEALED_BAD else "warn" if count > UNSEALED_WARN else "ok"

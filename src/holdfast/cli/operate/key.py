@@ -11,12 +11,11 @@ from holdfast.api.access.keys import Scope, make_key
 from holdfast.cli.invocation import Here, Output
 from holdfast.cli.render import rows, short_time, table
 from holdfast.kernel.errors import NotFoundError
-from holdfast.store.admin.api_keys import ApiKeys
 from holdfast.tasks.durations import duration_ms
 from holdfast.views.job import iso
 
 if TYPE_CHECKING:
-    from holdfast.store.admin.api_keys import KeyRow
+    from holdfast.store.port import KeyRow
 
 app = App(name="key", help="Keys to the HTTP API.")
 KeyId = Annotated[str, Parameter(name="ID")]
@@ -56,7 +55,7 @@ async def list_(*, here: Here) -> None:
     """List keys, the newest first. Their secrets are nowhere."""
     async with here.store() as store:
         now_ms = await store.now_ms()
-        views = [key_view(row, now_ms) for row in await ApiKeys(store).list()]
+        views = [key_view(row, now_ms) for row in await store.admin.keys.list()]
     if here.is_json:
         here.print_json(views)
     elif here.output is Output.IDS:
@@ -85,7 +84,7 @@ async def expire(key_id: KeyId, /, *, after: str, here: Here) -> None:
     """
     after_ms, wanted = duration_ms(after, "after"), _id_of(key_id)
     async with here.store() as store:
-        row = await ApiKeys(store).expire(wanted, after_ms)
+        row = await store.admin.keys.expire(wanted, after_ms)
         view = key_view(_known(row, wanted), await store.now_ms())
     here.print_record(view, f"{view['name']} ({view['id']}) ends at {view['expires_at']}", view["id"])
 
@@ -101,7 +100,7 @@ async def revoke(key_id: KeyId, /, *, here: Here) -> None:
     """
     wanted = _id_of(key_id)
     async with here.store() as store:
-        row = await ApiKeys(store).revoke(wanted)
+        row = await store.admin.keys.revoke(wanted)
         view = key_view(_known(row, wanted), await store.now_ms())
     here.print_record(view, f"{view['name']} ({view['id']}) opens nothing any more", view["id"])
 

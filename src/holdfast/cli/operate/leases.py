@@ -19,7 +19,6 @@ async def leases(*, limit: int = 100, here: Here) -> None:
     limit
         How many at most, up to 5000.
     """
-    from holdfast.store.admin.operating import Operating
     from holdfast.views.phrases import span
     from holdfast.views.queues import lease_view
 
@@ -27,7 +26,7 @@ async def leases(*, limit: int = 100, here: Here) -> None:
         raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {LARGEST}")
     async with here.store() as store:
         now_ms = await store.now_ms()
-        views = [lease_view(job, now_ms) for job in await Operating(store).leases(limit=limit)]
+        views = [lease_view(job, now_ms) for job in await store.admin.queues.leases(limit=limit)]
     if here.is_json:
         here.print_json(views)
     elif here.output is Output.IDS:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from holdfast.cli.invocation import Here, Output
 from holdfast.cli.render import rows, short_time, table
-from holdfast.store.admin.operating import CAP
+from holdfast.store.port import CAP
 
 app = App(name="queue", help="Queues: backlogs, and holding them back.")
 Name = Annotated[str, Parameter(name="NAME")]
@@ -70,10 +70,9 @@ async def pause(name: Name, /, *, reason: str | None = None, here: Here) -> None
     reason
         Why: `holdfast queue list` and `job explain` show it.
     """
-    from holdfast.store.admin.operating import Operating
 
     async with here.store() as store:
-        await Operating(store).pause(name, reason)
+        await store.admin.queues.pause(name, reason)
     here.print_record({"name": name, "paused": True, "reason": reason}, f"{name} paused", name)
 
 
@@ -86,11 +85,10 @@ async def resume(name: Name, /, *, here: Here) -> None:
     name
         The queue.
     """
-    from holdfast.store.admin.operating import Operating
 
     async with here.store() as store:
-        was = await Operating(store).unpause(name)
-        await store.bell.announce()
+        was = await store.admin.queues.unpause(name)
+        store.wakeups.ring()
     here.print_record({"name": name, "paused": False, "was_paused": was}, f"{name} goes on", name)
     if not was:
         here.say("it was not paused")

@@ -19,12 +19,11 @@ async def workers(*, everybody: Annotated[bool, Parameter(name=["--all", "-a"])]
     everybody
         Those too that were not seen for a while.
     """
-    from holdfast.store.admin.operating import Operating
     from holdfast.views.queues import ALIVE_MS, worker_view
 
     async with here.store() as store:
         now_ms = await store.now_ms()
-        views = [worker_view(worker, now_ms) for worker in await Operating(store).workers()]
+        views = [worker_view(worker, now_ms) for worker in await store.admin.workers.list()]
     shown = [view for view in views if everybody or view["alive"]]
     if here.is_json:
         here.print_json(shown)

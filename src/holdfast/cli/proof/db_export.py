@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from holdfast.kernel.event import Event
     from holdfast.kernel.job import Job
-    from holdfast.store.reads import Reads
+    from holdfast.store.port import Reads
 
 
 async def export(*, here: Here) -> None:

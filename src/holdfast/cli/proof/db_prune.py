@@ -9,7 +9,7 @@ from holdfast.cli.invocation import Here
 from holdfast.cli.job.bulk import DryRun, Yes
 
 if TYPE_CHECKING:
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 PAGE = 1000
 
@@ -47,7 +47,7 @@ async def prune(*, dry_run: DryRun = False, yes: Yes = False, here: Here) -> Non
         here.say(f"dry run: say --yes to remove {'it' if jobs == 1 else 'them'}")
 
 
-async def _due(store: SqlStore) -> int:
+async def _due(store: Store) -> int:
     """How many jobs have been kept long enough; a node that its flow still needs is counted, and stays."""
     from holdfast.chores.pruner import is_due
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, assert_never
 from holdfast.kernel.graph.dag import Branch, Case, Join, JoinKind, Judged, Mode
 from holdfast.kernel.state import SUCCESSFUL, TERMINAL, Canonical
 
+FLOW_FAILED = "flow_failed"
 BRANCH_NOT_TAKEN = "branch_not_taken"
 UPSTREAM_FAILED = "upstream_failed"
 

@@ -152,3 +152,15 @@ def _finite_float(text: str) -> float:
 # Cycles are excluded by the depth check, so the encoder need not look for them.
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float).decode
+
+
+def plain(name: str, text: str) -> bytes:
+    """The digest of a text that both databases can hold; PayloadError for one that one of them cannot."""
+    if "\x00" in text:
+        raise PayloadError(field=name, problem="contains a NUL character", remedy="remove it")
+    try:
+        return digest(text)
+    except UnicodeEncodeError:
+        raise PayloadError(
+            field=name, problem="contains a lone surrogate", remedy="use text that UTF-8 can hold"
+        ) from None

@@ -11,7 +11,7 @@ verifies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.kernel.event import Event
@@ -40,7 +40,7 @@ COMPARED = tuple(name for name in Replayed.__dataclass_fields__ if name in Job._
 class Inspector:
     """Checks jobs against their events; keeps each lifecycle's index between calls."""
 
-    def __init__(self, lifecycles: dict[str, Lifecycle]) -> None:
+    def __init__(self, lifecycles: Mapping[str, Lifecycle]) -> None:
         self._tables: dict[str, tuple[Lifecycle, Steps]] = {
             name: (table, steps_of(table)) for name, table in lifecycles.items()
         }

@@ -14,19 +14,27 @@ from typing import NamedTuple
 
 from holdfast.kernel.graph.dag import Join, JoinKind, OnFailure
 from holdfast.kernel.graph.flow_lifecycle import FLOW
-from holdfast.kernel.graph.readiness import BRANCH_NOT_TAKEN, UPSTREAM_FAILED, Edge, Tally, Verdict, decide, edge_of
+from holdfast.kernel.graph.readiness import (
+    BRANCH_NOT_TAKEN,
+    FLOW_FAILED,
+    UPSTREAM_FAILED,
+    Edge,
+    Tally,
+    Verdict,
+    decide,
+    edge_of,
+)
 from holdfast.kernel.job import Failure, Spec
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.move import Change, Move, effect_of
 from holdfast.kernel.settle import because
 from holdfast.kernel.state import SUCCESSFUL, Canonical
-from holdfast.store.dialect import Dialect, Ended, FlowCount, FlowRow, Waiting
+from holdfast.store.dialect import Dialect, Ended, FlowCount, Waiting
 from holdfast.store.graph.spreading import spawn
 from holdfast.store.graph.stopping import ACTOR, cancel_rest
-from holdfast.store.jobs.admission import Door
+from holdfast.store.jobs.admission import Admission
+from holdfast.store.port import FlowRow
 from holdfast.store.script import Many, Query, Script
-
-FLOW_FAILED = "flow_failed"
 
 
 class End(NamedTuple):
@@ -68,14 +76,14 @@ def ends(change: Change, moved: Mapping[str, int], flows: Mapping[str, str]) -> 
 
 
 def advance(
-    dialect: Dialect, door: Door, table: Lifecycle, ended: Sequence[End], followed: list[Change]
+    dialect: Dialect, admission: Admission, table: Lifecycle, ended: Sequence[End], followed: list[Change]
 ) -> Script[None]:
     """Release, skip and block what these ends decide, and end the flows that have no open node left."""
     flows: dict[str, FlowRow] = {}
     troubled: set[str] = set()
     frontier = list(ended)
     while frontier:
-        yield from spawn(dialect, door, frontier)
+        yield from spawn(dialect, admission, frontier)
         if cuts := [(end.job_id, name) for end in frontier for name in end.cut]:
             yield Many("cut_edge", cuts)
         tallied = yield from dialect.tally([end.edge for end in frontier], _counts(frontier))

@@ -16,13 +16,13 @@ from holdfast.kernel.move import Change, Move, effect_of
 from holdfast.kernel.state import OVER, RANK, Canonical
 from holdfast.store.dialect import Dialect, Waiting
 from holdfast.store.graph.advancing import advance, settle
-from holdfast.store.graph.node_row import NodeRow
-from holdfast.store.jobs.admission import Door
+from holdfast.store.jobs.admission import Admission
+from holdfast.store.port import NodeRow
 from holdfast.store.script import Many, Query, Script
 
 
 def resume(
-    dialect: Dialect, door: Door, flow_id: str, reason: str, actor: str, now_ms: int, followed: list[Change]
+    dialect: Dialect, admission: Admission, flow_id: str, reason: str, actor: str, now_ms: int, followed: list[Change]
 ) -> Script[int]:
     """How many nodes came back. NotAllowedError for a flow that is not cancelled, DuplicateKeyError for one whose key
     another has by now."""
@@ -54,7 +54,7 @@ def resume(
         yield from dialect.apply(change, effect_of(WORKFLOW, change.path))
         followed.append(change)
     over = yield from settle(dialect, WORKFLOW, unwanted, followed)
-    yield from advance(dialect, door, WORKFLOW, over, followed)
+    yield from advance(dialect, admission, WORKFLOW, over, followed)
     return len(back)
 
 

@@ -14,7 +14,7 @@ from holdfast.store.script import Query, Script
 
 if TYPE_CHECKING:
     from holdfast.store.graph.advancing import End
-    from holdfast.store.jobs.admission import Door
+    from holdfast.store.jobs.admission import Admission
 
 
 def spreads(change: Change) -> list[str]:
@@ -40,12 +40,12 @@ def asked_to_stop(dialect: Dialect, changes: Sequence[Change]) -> Script[list[Ch
     return found
 
 
-def spawn(dialect: Dialect, door: Door, frontier: Sequence[End]) -> Script[None]:
+def spawn(dialect: Dialect, admission: Admission, frontier: Sequence[End]) -> Script[None]:
     """The jobs that take the place of a node that ran over a list: whoever waits for it waits for all of them."""
     for end in frontier:
         if not end.items:
             continue
-        yield from dialect.create([door.admit(spec) for spec in end.items])
+        yield from dialect.create([admission.admit(spec) for spec in end.items])
         [(_, name, _)] = yield Query("node_of", {"job_id": end.job_id})
         children = [row[0] for row in (yield Query("node_children", {"job_id": end.job_id}))]
         nodes = [

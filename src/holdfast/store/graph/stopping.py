@@ -10,8 +10,8 @@ from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.move import Change, Move, effect_of
 from holdfast.kernel.settle import because
 from holdfast.kernel.state import LEASED
-from holdfast.store.dialect import Dialect, Ended, FlowCount, FlowRow
-from holdfast.store.port import Lease
+from holdfast.store.dialect import Dialect, Ended, FlowCount
+from holdfast.store.port import FlowRow, Lease
 from holdfast.store.script import Query, Script
 
 ACTOR = "engine"

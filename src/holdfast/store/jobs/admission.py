@@ -1,4 +1,4 @@
-"""The door: a spec is checked, and what its first event binds is worked out.
+"""Admission: a spec is checked, and what its first event binds is worked out.
 
 Jobs of one task are submitted alike but for their id and payload. What they share is checked and encoded once.
 """
@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from holdfast.kernel.errors import NotAllowedError, NotFoundError, PayloadError
-from holdfast.kernel.job import Spec, bind, bound_columns
+from holdfast.kernel.job import Spec, bind, bound_columns, is_id
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.limit import gate_of
-from holdfast.kernel.payload.encoding import digest
+from holdfast.kernel.payload.encoding import plain
 from holdfast.kernel.policy import Duplicates, KeyHold
 from holdfast.store.dialect import NewJob
-from holdfast.store.read.reading import is_id
 
 TEXTS = (
     "task",
@@ -45,12 +44,16 @@ class _Shared(NamedTuple):
     bound: str
 
 
-class Door:
+class Admission:
     """Lets specs in, or says which field is wrong and what would be right."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
         self._shared: dict[tuple[Any, ...], _Shared] = {}
+
+    def changed(self) -> None:
+        """A table has come, or another version of one."""
+        self._shared.clear()
 
     def admit(self, spec: Spec) -> NewJob:
         alike = spec[1:3] + spec[4:]
@@ -109,18 +112,6 @@ def _said(spec: Spec, table: Lifecycle) -> str | None:
     if spec.key is not None and spec.key_window_ms and table.policies.key_hold is KeyHold.WINDOW:
         said["key_window_ms"] = spec.key_window_ms
     return json.dumps(said, separators=(",", ":")) if said else None
-
-
-def plain(name: str, text: str) -> bytes:
-    """The digest of a text that both databases can hold; PayloadError for one that one of them cannot."""
-    if "\x00" in text:
-        raise PayloadError(field=name, problem="contains a NUL character", remedy="remove it")
-    try:
-        return digest(text)
-    except UnicodeEncodeError:
-        raise PayloadError(
-            field=name, problem="contains a lone surrogate", remedy="use text that UTF-8 can hold"
-        ) from None
 
 
 def _no_id(field: str) -> PayloadError:

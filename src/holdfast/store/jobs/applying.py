@@ -12,7 +12,7 @@ from holdfast.kernel.state import OVER, Canonical
 from holdfast.store.dialect import Dialect
 from holdfast.store.graph.advancing import advance, ends, lock
 from holdfast.store.graph.spreading import asked_to_stop, spreads
-from holdfast.store.jobs.admission import Door
+from holdfast.store.jobs.admission import Admission
 from holdfast.store.port import Applied, Refusal
 from holdfast.store.script import Many, Query, Script
 
@@ -25,7 +25,7 @@ def ends_nodes(change: Change) -> bool:
 
 
 def apply(
-    dialect: Dialect, changes: Sequence[Change], door: Door, followed: list[Change] | None = None
+    dialect: Dialect, changes: Sequence[Change], admission: Admission, followed: list[Change] | None = None
 ) -> Script[Applied]:
     """`followed` gets what became of other jobs by it."""
     versions: dict[str, int] = {}
@@ -41,7 +41,7 @@ def apply(
         nodes = [move.job_id for change in changes if change.lifecycle.in_graphs for move in change.moves]
         flows = yield from lock(dialect, nodes)
     if spreading:
-        changes = yield from _heed(dialect, changes, door, flows, refused, followed)
+        changes = yield from _heed(dialect, changes, admission, flows, refused, followed)
     for asked in changes:
         # One order for all writers: two changes that share jobs cannot wait for each other.
         asked.moves.sort(key=itemgetter(0))
@@ -54,7 +54,7 @@ def apply(
         if len(moved) < len(change.moves):
             refused += yield from _why(dialect, change, moved)
         if flows and ends_nodes(change) and (ended := ends(change, moved, flows)):
-            yield from advance(dialect, door, change.lifecycle, ended, followed)
+            yield from advance(dialect, admission, change.lifecycle, ended, followed)
         dead = [(*move.dead, move.job_id) for move in change.moves if move.dead and move.job_id in moved]
         if dead:
             yield Many("bury", dead)
@@ -64,7 +64,7 @@ def apply(
 def _heed(
     dialect: Dialect,
     changes: Sequence[Change],
-    door: Door,
+    admission: Admission,
     flows: dict[str, str],
     refused: list[Refusal],
     followed: list[Change],
@@ -78,7 +78,7 @@ def _heed(
             stopped.add(move.job_id)
             refused.append(Refusal(move.job_id, "cancelled", Canonical.CANCELLED.value, move.attempt))
             followed.append(change)
-            yield from advance(dialect, door, change.lifecycle, ends(change, moved, flows), followed)
+            yield from advance(dialect, admission, change.lifecycle, ends(change, moved, flows), followed)
     return [c._replace(moves=[move for move in c.moves if move.job_id not in stopped]) for c in changes]
 
 

@@ -15,7 +15,7 @@ from holdfast.store.jobs.applying import once
 from holdfast.store.jobs.claiming import Lanes, lanes, together
 from holdfast.store.jobs.gates import Passed, claim_behind
 from holdfast.store.port import Lease
-from holdfast.store.read.reading import SqlReads
+from holdfast.store.read.reads import SqlReads
 from holdfast.store.script import Query, Script
 
 WATCHED = 20
@@ -25,7 +25,7 @@ Taken = list[tuple[list[Job], tuple[Transition, ...]]]
 
 
 class Claimer:
-    """Claims for one store, which remembers its lanes. See `holdfast.store.port.Store.claim` for the contract."""
+    """Claims for one store, which remembers its lanes. See `holdfast.store.port.Jobs.claim` for the contract."""
 
     def __init__(self, driver: Driver, tables: Mapping[str, Lifecycle], reads: SqlReads) -> None:
         self._driver = driver

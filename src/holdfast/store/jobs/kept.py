@@ -1,42 +1,34 @@
-"""What a running job keeps: memoised steps, its last checkpoint, artifacts. Every write is under its fence."""
+"""What a running job keeps, in its tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from holdfast.store.script import Query, Script
+from holdfast.store.port import Artifact
+from holdfast.store.script import rows_of
 
 if TYPE_CHECKING:
     from holdfast.store.database import Driver
 
 
-class Artifact(NamedTuple):
-    """An artifact's name and size; its bytes are read apart."""
-
-    name: str
-    size: int
-    at_ms: int
-
-
-class Kept:
-    """Reads and fenced writes. A write answers whether the job was still the writer's."""
+class SqlKept:
+    """See `holdfast.store.port.Kept`."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
     async def _get(self, statement: str, /, **params: Any) -> list[Any]:
-        return await self._driver.read(_one(statement, params))
+        return await self._driver.read(rows_of(statement, params))
 
     async def _keep(self, statement: str, /, **params: Any) -> bool:
         params["now_ms"] = self._driver.dialect.now()
-        return bool(await self._driver.write(_one(statement, params), single=True))
+        return bool(await self._driver.write(rows_of(statement, params), single=True))
 
     async def step(self, job_id: str, name: str) -> str | None:
         rows = await self._get("step", job_id=job_id, name=name)
         return rows[0][0] if rows else None
 
     async def steps(self, job_id: str) -> list[tuple[str, int]]:
-        """(name, attempt) of the steps that were done, in the order in which they were."""
         return [(row[0], row[1]) for row in await self._get("steps", job_id=job_id)]
 
     async def keep_step(self, job_id: str, attempt: int, owner: str, name: str, result: str) -> bool:
@@ -60,10 +52,4 @@ class Kept:
         return await self._keep("keep_artifact", job_id=job_id, attempt=attempt, owner=owner, name=name, data=data)
 
     async def discard_artifacts(self, job_id: str, attempt: int) -> None:
-        """Forget what one attempt kept. Needs no fence: the attempt is over, and can keep nothing more."""
-        await self._driver.write(_one("discard_artifacts", {"job_id": job_id, "attempt": attempt}), single=True)
-
-
-def _one(name: str, params: dict[str, Any]) -> Script[list[Any]]:
-    rows = yield Query(name, params)
-    return rows
+        await self._driver.write(rows_of("discard_artifacts", {"job_id": job_id, "attempt": attempt}), single=True)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from holdfast.kernel.errors import BusyError, HoldfastError
 from holdfast.kernel.job import Job
-from holdfast.store.graph.flows import Graphs
-from holdfast.store.reads import SignalRow
+from holdfast.store.port import SignalRow
 from holdfast.store.script import Query, Script
 
 if TYPE_CHECKING:
     from holdfast.store.dialect import Dialect
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.store import SqlStore
 
 T = TypeVar("T")
 KEPT_MS = 86_400_000
@@ -76,12 +74,12 @@ class Answering:
 
     def __init__(self, store: SqlStore, asked: Asked | None, tell: Telling, expects: Expected | None = None):
         self._driver = store.driver
+        self.announce, self.listen = store.driver.announce, store.driver.listen
         self._asked, self._tell, self._expects = asked, tell, expects
-        self.dialect: Dialect = store.dialect
+        self.dialect: Dialect = store.driver.dialect
         self.reply: Reply | None = None
-        self.store = copy(store)
-        self.store.driver = self
-        self.store.graphs = Graphs(self.store)
+        self.store = type(store)(self)
+        self.store.know(store.tables.values())
 
     async def write(self, script: Script[T], *, single: bool = False, urgent: bool = False) -> T:
         if self.reply is not None:
@@ -110,12 +108,12 @@ class Answering:
 
 async def answered(store: SqlStore, asked: Asked) -> Reply | None:
     """What a request was answered, if it was; MismatchError when the key stands for another one."""
-    return await store.driver.read(_answer(store.dialect, asked))
+    return await store.driver.read(_answer(store.driver.dialect, asked))
 
 
 async def keep(store: SqlStore, asked: Asked, reply: Reply) -> None:
     """Keep an answer by itself. AnsweredError when there is one by now."""
-    await store.driver.write(_keep(store.dialect, asked, reply))
+    await store.driver.write(_keep(store.driver.dialect, asked, reply))
 
 
 def job_now(job_id: str) -> Script[Job | None]:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from holdfast.store.database import Driver
 from holdfast.store.jobs.applying import once
 from holdfast.store.script import Query, Script
-from holdfast.store.sql_store import SqlStore
 from holdfast.systems.pipeline.stages import Ran, StageResult, StageStatus
 
 PLAN = "stages"
@@ -34,11 +34,11 @@ class Report(NamedTuple):
 class Stages:
     """Reads, and the one write that decides who tries a stage that rests."""
 
-    def __init__(self, store: SqlStore) -> None:
-        self._store = store
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
 
     async def _get(self, statement: str, /, **params: Any) -> list[Any]:
-        return await self._store.driver.read(_one(statement, params))
+        return await self._driver.read(_one(statement, params))
 
     async def results(self, job_id: str) -> dict[str, tuple[StageResult, Any]]:
         """The stages of a job that are over, each with its output; None for one that has none."""
@@ -51,7 +51,7 @@ class Stages:
     async def reports(self, job_ids: Sequence[str]) -> dict[str, Report]:
         """By job; one that has not begun has an empty report."""
         reports = {job_id: Report([], {}, {}) for job_id in job_ids}
-        ids = self._store.dialect.array(list(job_ids))
+        ids = self._driver.dialect.array(list(job_ids))
         for job_id, step, _, at_ms, text in await self._get("stage_reports", ids=ids):
             report = reports[str(job_id)]
             if step == PLAN:
@@ -69,8 +69,8 @@ class Stages:
 
     async def tries(self, trial: str, job_id: str) -> bool:
         """Whether this job is the one that makes a trial: the first to ask is, and stays it."""
-        script = once(self._store.dialect, trial, _same(job_id), str, str)
-        first = await self._store.driver.write(script)
+        script = once(self._driver.dialect, trial, _same(job_id), str, str)
+        first = await self._driver.write(script)
         return bool(first == job_id)
 
 

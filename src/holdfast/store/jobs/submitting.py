@@ -14,7 +14,7 @@ from holdfast.kernel.policy import Duplicates
 from holdfast.store.dialect import Dialect, NewJob
 from holdfast.store.graph.advancing import end_flow
 from holdfast.store.graph.stopping import cancel_rest
-from holdfast.store.jobs.admission import Door, Tables
+from holdfast.store.jobs.admission import Admission, Tables
 from holdfast.store.port import Submitted
 from holdfast.store.script import Query, Script
 
@@ -22,12 +22,12 @@ REPLACED = "replaced"
 
 
 def submit(
-    dialect: Dialect, door: Door, specs: Sequence[Spec], replaced: list[Change] | None = None
+    dialect: Dialect, admission: Admission, specs: Sequence[Spec], replaced: list[Change] | None = None
 ) -> Script[list[Submitted]]:
     """Create what is new, in rounds: a round holds each key at most once. `replaced` gets what had to give way."""
-    tables = door.tables
+    tables = admission.tables
     replaced = [] if replaced is None else replaced
-    made = [door.admit(spec) for spec in specs]
+    made = [admission.admit(spec) for spec in specs]
     answers: list[Submitted] = [Submitted(job.id, True) for job in made]
     if all(job.key_scope is None for job in made):
         yield from dialect.create(made)

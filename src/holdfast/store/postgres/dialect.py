@@ -8,19 +8,8 @@ from typing import Any
 from holdfast.kernel.job import Job, text_digest
 from holdfast.kernel.lifecycle import Transition
 from holdfast.kernel.move import Change, Effect
-from holdfast.store.dialect import (
-    Ended,
-    Floor,
-    FlowCount,
-    FlowRow,
-    Lane,
-    NewJob,
-    NodeColumns,
-    Tallied,
-    Waiting,
-    of_effect,
-)
-from holdfast.store.port import Lease, Signal
+from holdfast.store.dialect import Ended, Floor, FlowCount, Lane, NewJob, NodeColumns, Tallied, Waiting, of_effect
+from holdfast.store.port import FlowRow, Lease, Signal
 from holdfast.store.script import Query, Script
 
 ALIKE = {"lifecycle", "task", "queue", "priority", "state", "ready", "max_tries", "lease_ms", "delay_ms"}
@@ -52,6 +41,9 @@ class PostgresDialect:
 
     def now(self) -> int | None:
         return self._clock() if self._clock else None
+
+    def is_missing_table(self, error: Exception) -> bool:
+        return getattr(error, "sqlstate", None) == "42P01"
 
     def array(self, values: Sequence[Any]) -> Any:
         return list(values)

@@ -12,8 +12,8 @@ import asyncpg
 from holdfast.kernel.errors import HoldfastError, StoreLostError
 from holdfast.store.postgres.dialect import PostgresDialect
 from holdfast.store.script import Many, Query, Script
-from holdfast.store.sql_store import SqlStore
 from holdfast.store.statements import numbered
+from holdfast.store.store import SqlStore
 
 T = TypeVar("T")
 Connection = asyncpg.Connection
@@ -174,4 +174,4 @@ async def _steps(connection: Connection, script: Script[T]) -> T:
 def open_postgres(dsn: str, *, clock: Callable[[], int] | None = None, connections: int = 2) -> SqlStore:
     """A store in a PostgreSQL database. Two connections for writes: claim and finish overlap, more is slower."""
     driver = PostgresDriver(dsn, clock, connections)
-    return SqlStore(driver, driver)
+    return SqlStore(driver)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from holdfast.kernel.job import Job
-from holdfast.store.reads import Filter, Page
+from holdfast.store.port import Filter, Page
 from holdfast.store.script import Query, Script
 from holdfast.store.statements import FILTERS, WALKS
 

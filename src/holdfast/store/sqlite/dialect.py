@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from holdfast.kernel.job import Job, text_digest
 from holdfast.kernel.lifecycle import Transition
 from holdfast.kernel.move import Change, Effect
-from holdfast.store.dialect import (
-    Ended,
-    Floor,
-    FlowCount,
-    FlowRow,
-    Lane,
-    NewJob,
-    NodeColumns,
-    Tallied,
-    Waiting,
-    of_effect,
-)
-from holdfast.store.port import Lease, Signal
+from holdfast.store.dialect import Ended, Floor, FlowCount, Lane, NewJob, NodeColumns, Tallied, Waiting, of_effect
+from holdfast.store.port import FlowRow, Lease, Signal
 from holdfast.store.script import Many, Query, Script
 
 NOTHING = (None, None, None)
@@ -36,6 +26,9 @@ class SqliteDialect:
 
     def now(self) -> int:
         return self._clock()
+
+    def is_missing_table(self, error: Exception) -> bool:
+        return isinstance(error, sqlite3.OperationalError) and "no such table" in str(error)
 
     def array(self, values: Sequence[Any]) -> Any:
         return json.dumps(list(values))

@@ -17,9 +17,9 @@ from typing import Any, Generic, TypeVar, cast
 
 from holdfast.kernel.errors import StoreError
 from holdfast.store.script import Many, Query, Script
-from holdfast.store.sql_store import SqlStore
 from holdfast.store.sqlite.dialect import SqliteDialect
 from holdfast.store.statements import named, numbered
+from holdfast.store.store import SqlStore
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -253,4 +253,4 @@ def open_sqlite(path: str | Path, *, clock: Callable[[], int] | None = None, syn
     file = Path(path)
     file.parent.mkdir(parents=True, exist_ok=True)
     driver = SqliteDriver(file, clock, synchronous)
-    return SqlStore(driver, driver)
+    return SqlStore(driver)

@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from holdfast.kernel.job import text_digest
-from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.lifecycle import Lifecycle, is_over
+from holdfast.kernel.proof.purge import JOBS, PAYLOADS, pack_ranges, purge_digest
 from holdfast.kernel.proof.seal import NOTHING
-from holdfast.kernel.state import TERMINAL, Canonical
 from holdfast.store.dialect import Dialect
-from holdfast.store.reads import PurgeRow
+from holdfast.store.port import PurgeRow
 from holdfast.store.script import Many, Query, Row, Script
-from holdfast.store.upkeep.purge_record import JOBS, PAYLOADS, pack_ranges, purge_digest
 
 Tables = Mapping[str, Lifecycle]
 BELONGINGS = (
@@ -20,12 +19,6 @@ BELONGINGS = (
     *("drop@key.job_id", "drop@deadline.job_id", "drop_edges", "drop@node.job_id", "drop@flow.id"),
     *("drop@event.job_id", "drop@job.id"),
 )
-
-
-def is_over(table: Lifecycle | None, state: str) -> bool:
-    """Whether nothing is left to do for a job: where a lifecycle cleans up, that it has."""
-    cleans = table is not None and any(s.canonical is Canonical.CLEANED for s in table.states)
-    return state == Canonical.CLEANED if cleans else state in TERMINAL
 
 
 def prune(dialect: Dialect, tables: Tables, job_ids: Sequence[str], now_ms: int) -> Script[PurgeRow | None]:

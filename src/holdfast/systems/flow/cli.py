@@ -128,7 +128,7 @@ async def graph(
 
 
 async def _drawn(here: Here, which: str) -> Drawn:
-    from holdfast.store.read.reading import is_id
+    from holdfast.kernel.job import is_id
     from holdfast.systems.flow.declare.flow import flow_named
     from holdfast.systems.flow.run import Drawn, graph_of, run_of
 

@@ -17,7 +17,7 @@ from holdfast.views.job import label
 
 if TYPE_CHECKING:
     from holdfast.kernel.job import Job
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
     from holdfast.systems.flow.view import View
 
 ACTOR = "cli"
@@ -75,7 +75,7 @@ def _item(view: View) -> dict[str, Any]:
     return {"id": view["id"], "flow": view["task"], "state": view["state"], "nodes": counts_words(view)}
 
 
-async def _under_way(store: SqlStore, name: str | None) -> list[Job]:
+async def _under_way(store: Store, name: str | None) -> list[Job]:
     from holdfast.views.listing import list_jobs
 
     found: list[Job] = []
@@ -110,7 +110,7 @@ async def resume(
     async with here.store() as store:
         flow = await commands.resume(store, (await flow_job(store, flow_id)).id, reason, ACTOR)
         view = await view_of(store, flow.id)
-        await store.bell.announce()
+        store.wakeups.ring()
     here.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])
 
 
@@ -138,6 +138,6 @@ async def retry(
         old = await flow_job(store, flow_id)
         answer = await go_on(store, old.id, reason, ACTOR)
         view = await view_of(store, answer.job_id)
-        await store.bell.announce()
+        store.wakeups.ring()
     here.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])
     here.say(f"it goes on with {old.id}" if answer.created else f"{old.id} was retried before")

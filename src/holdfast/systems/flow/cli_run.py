@@ -22,7 +22,7 @@ from holdfast.systems.flow.run import results_at_ends
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
     from holdfast.systems.flow.handle import FlowHandle
     from holdfast.systems.flow.view import View
 
@@ -135,7 +135,7 @@ async def watch(flow_id: Annotated[str, Parameter(name="ID")], /, *, timeout: Ti
         return await follow(here, store, (await view_of(store, flow_id))["id"], seconds_of(timeout))
 
 
-async def follow(here: Here, store: SqlStore, flow_id: str, limit_s: float | None) -> int:
+async def follow(here: Here, store: Store, flow_id: str, limit_s: float | None) -> int:
     """Show a flow's nodes until it is over: live on a terminal, a line for each that ends elsewhere."""
     try:
         async with asyncio.timeout(limit_s):
@@ -150,7 +150,7 @@ async def follow(here: Here, store: SqlStore, flow_id: str, limit_s: float | Non
     return Exit.NOT_FOUND if job is None else exit_of_job(job)
 
 
-async def _live(here: Here, store: SqlStore, flow_id: str) -> View:
+async def _live(here: Here, store: Store, flow_id: str) -> View:
     from rich.live import Live
 
     with Live(console=here.err, refresh_per_second=8) as live:
@@ -159,7 +159,7 @@ async def _live(here: Here, store: SqlStore, flow_id: str) -> View:
     return view
 
 
-async def _lines(here: Here, store: SqlStore, flow_id: str) -> View:
+async def _lines(here: Here, store: Store, flow_id: str) -> View:
     last: dict[str, str] = {}
     async for view in _looks(store, flow_id):
         for node in view["nodes"]:
@@ -169,7 +169,7 @@ async def _lines(here: Here, store: SqlStore, flow_id: str) -> View:
     return view
 
 
-async def _looks(store: SqlStore, flow_id: str) -> AsyncIterator[View]:
+async def _looks(store: Store, flow_id: str) -> AsyncIterator[View]:
     """The flow again and again until it is over; a large one less often, so that looking does not slow it down."""
     while True:
         since_s = time.monotonic()
@@ -180,7 +180,7 @@ async def _looks(store: SqlStore, flow_id: str) -> AsyncIterator[View]:
         await asyncio.sleep(max(LOOK_EVERY_S, 4 * (time.monotonic() - since_s)))
 
 
-async def _tell(here: Here, store: SqlStore, view: View) -> None:
+async def _tell(here: Here, store: Store, view: View) -> None:
     """The result on stdout, how it ended on stderr; the whole flow as JSON."""
     if here.is_json:
         here.print_json(view)

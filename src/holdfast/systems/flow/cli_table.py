@@ -16,14 +16,14 @@ from holdfast.systems.flow.run import run_of
 from holdfast.systems.flow.view import View, flow_view
 
 if TYPE_CHECKING:
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 MOST = 60
 """Of more nodes than fit on a page, those come first that are of interest."""
 DULL = ("succeeded", "skipped", "waiting")
 
 
-async def view_of(store: SqlStore, flow_id: str) -> View:
+async def view_of(store: Store, flow_id: str) -> View:
     """A flow with its nodes; NotFoundError when there is none."""
     return await flow_view(store, await run_of(store, flow_id))
 

@@ -8,7 +8,7 @@ from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.kernel.graph.mermaid import mermaid
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.systems.flow.run import graph_of, run_of
 from holdfast.systems.flow.view import MOST_NODES
 from holdfast.views.job import label
@@ -17,7 +17,7 @@ MOST_DRAWN = 500
 """A picture of more nodes shows nothing."""
 
 
-async def flow_graph_view(store: SqlStore, job: Job) -> dict[str, Any] | None:
+async def flow_graph_view(store: Store, job: Job) -> dict[str, Any] | None:
     """The graph of the flow that a job is, or is a node of; None for any other job, and when nothing is left of it."""
     flow_id = await _flow_of(store, job)
     if flow_id is None:
@@ -52,8 +52,8 @@ async def flow_graph_view(store: SqlStore, job: Job) -> dict[str, Any] | None:
     }
 
 
-async def _flow_of(store: SqlStore, job: Job) -> str | None:
+async def _flow_of(store: Store, job: Job) -> str | None:
     if job.lifecycle == FLOW.name:
         return job.id
-    node = await store.graphs.node(job.id) if job.lifecycle == WORKFLOW.name else None
+    node = await store.graph.node(job.id) if job.lifecycle == WORKFLOW.name else None
     return None if node is None or await store.reads.get(node[0]) is None else node[0]

@@ -8,7 +8,7 @@ from holdfast.kernel.graph.dag import Graph
 from holdfast.kernel.graph.mermaid import mermaid
 from holdfast.kernel.state import State
 from holdfast.runtime.handle import JobHandle
-from holdfast.store.graph.flows import NodeRow
+from holdfast.store.port import NodeRow
 from holdfast.systems.flow.retry import retry
 from holdfast.systems.flow.run import graph_of, results_at_ends, run_of
 from holdfast.systems.flow.view import flow_view
@@ -72,7 +72,7 @@ class FlowHandle(JobHandle[dict[str, Any]]):
         return await self.engine.portal.hop(self._retry(reason))
 
     async def _nodes(self) -> list[NodeRow]:
-        return await (await self.engine.opened()).graphs.nodes(self.id)
+        return await (await self.engine.opened()).graph.nodes(self.id)
 
     async def _show(self) -> dict[str, Any]:
         return await flow_view(store := await self.engine.opened(), await run_of(store, self.id))

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from holdfast.kernel.graph.dag import Join, JoinKind
-from holdfast.kernel.graph.readiness import BRANCH_NOT_TAKEN, UPSTREAM_FAILED
+from holdfast.kernel.graph.readiness import BRANCH_NOT_TAKEN, FLOW_FAILED, UPSTREAM_FAILED
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import OVER, RANK, SUCCESSFUL, Canonical
-from holdfast.store.graph.advancing import FLOW_FAILED
 
 NAMED = 5
 """Of many no more are named."""

@@ -21,12 +21,12 @@ from holdfast.kernel.move import Follow
 from holdfast.kernel.outcome import Done, Outcome, Partial, Skip
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.state import SUCCESSFUL, Canonical
-from holdfast.store.graph.flows import Parent
+from holdfast.store.port import Parent
 from holdfast.worker.running import Running
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 Ended = Outcome | ProcessDiedError
 
@@ -74,7 +74,7 @@ def needs_run(node: Node) -> bool:
 class Nodes:
     """Runs nodes for one worker."""
 
-    def __init__(self, engine: Engine, store: SqlStore) -> None:
+    def __init__(self, engine: Engine, store: Store) -> None:
         self._engine = engine
         self._store = store
 
@@ -83,7 +83,7 @@ class Nodes:
     ) -> tuple[Ended, Follow | None]:
         """What a node ended with, and what it says of those that wait for it. Raises what a predicate raises."""
         node = its.node
-        parents = await self._store.graphs.parents(held.job.id)
+        parents = await self._store.graph.parents(held.job.id)
         results = results_of(parents)
         document = scope(await self._input(held.job, node), results)
         if node.when is not None and not self._judge(its, node.when, document):

@@ -15,31 +15,27 @@ from holdfast.commands.jobs import NotNowError
 from holdfast.kernel.errors import HoldfastError, NotFoundError
 from holdfast.kernel.graph.dag import Join, JoinKind
 from holdfast.kernel.graph.flow_lifecycle import FLOW
+from holdfast.kernel.graph.lineage import earlier, retry_key
 from holdfast.kernel.graph.readiness import Edge, Verdict, edge_of
 from holdfast.kernel.graph.urgency import Sla, urgency
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.state import SUCCESSFUL, Canonical
-from holdfast.store.dialect import FlowRow
-from holdfast.store.graph.flow_reads import Way, earlier, retry_key, retry_of
-from holdfast.store.graph.flows import NewNode, NodeRow, Plan
-from holdfast.store.jobs.requests import job_now
-from holdfast.store.port import Submitted
-from holdfast.store.script import Query, Script
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import NewNode, NodeRow, Plan, Stopped, Store, Submitted, Way
 
 RETRIABLE = frozenset({Canonical.FAILED, Canonical.CANCELLED})
 
 
-async def retry(store: SqlStore, flow_id: str, reason: str = "retried", actor: str = "client") -> Submitted:
+async def retry(store: Store, flow_id: str, reason: str = "retried", actor: str = "client") -> Submitted:
     """The flow that goes on where this one stopped. One that was retried before is answered with the flow of then.
 
     NotAllowedError for a flow that is under way, or that ended well.
     """
-    return await store.graphs.create(_plan(store, flow_id, await store.now_ms(), reason, actor))
+    now_ms = await store.now_ms()
+    return await store.graph.go_on(flow_id, lambda stopped: _plan(stopped, now_ms, reason, actor))
 
 
-async def lineage(store: SqlStore, flow_id: str) -> list[str]:
+async def lineage(store: Store, flow_id: str) -> list[str]:
     """The flow, the one that it goes on with, the one that that goes on with…, as far as they still exist."""
     found: list[str] = []
     at: str | None = flow_id
@@ -49,7 +45,7 @@ async def lineage(store: SqlStore, flow_id: str) -> list[str]:
     return found
 
 
-async def flow_job(store: SqlStore, flow_id: str) -> Job:
+async def flow_job(store: Store, flow_id: str) -> Job:
     """The job of a flow; NotFoundError when there is none, or when it is of another kind."""
     job = await store.reads.get(flow_id.strip().lower())
     if job is None or job.lifecycle != FLOW.name:
@@ -57,31 +53,17 @@ async def flow_job(store: SqlStore, flow_id: str) -> Job:
     return job
 
 
-def _plan(store: SqlStore, flow_id: str, now_ms: int, reason: str, actor: str) -> Script[Plan | Submitted]:
-    # Locked, so that nobody brings the old one back meanwhile.
-    yield Query("lock_flow", {"id": flow_id})
-    flow = yield from job_now(flow_id)
-    counts = yield Query("flow", {"id": flow_id})
-    if flow is None or not counts:
-        raise NotFoundError("flow", flow_id, "holdfast flow list")
-    before = yield from retry_of(flow)
-    if before is not None:
-        return Submitted(before.id, False)
+def _plan(stopped: Stopped, now_ms: int, reason: str, actor: str) -> Plan:
+    flow, row = stopped.job, stopped.row
     if flow.state not in RETRIABLE:
         is_open = flow.state == Canonical.WAITING
         remedy = "wait until it has ended, or cancel it" if is_open else "it needs no retry: submit it anew"
         raise NotNowError(flow, FLOW, "retry", remedy)
-    nodes = {row[0]: NodeRow(*row) for row in (yield Query("flow_nodes", {"flow_id": flow_id}))}
-    kept = {row[0]: NodeRow(*row) for row in (yield Query("flow_kept", {"flow_id": flow_id}))}
-    ways = [Way(*row) for row in (yield Query("flow_edges", {"flow_id": flow_id}))]
-    row = FlowRow(*counts[0])
-    wanted = [node.job_id for node in nodes.values() if node.state not in SUCCESSFUL]
-    found = yield Query("get_many", {"ids": store.dialect.array(wanted)})
-    jobs = {job.id: job for job in map(Job._make, found)}
-    if len(nodes) < row.nodes or len(jobs) < len(wanted):
-        raise _gone(flow_id)
+    missing = sum(node.state not in SUCCESSFUL for node in stopped.nodes.values()) - len(stopped.jobs)
+    if len(stopped.nodes) < row.nodes or missing:
+        raise _gone(flow.id)
     spec = again(flow, FLOW, now_ms, key=retry_key(flow.id), actor=actor, reason=reason)
-    return Plan(spec, anew(spec, jobs, nodes, kept, ways, now_ms), row.on_failure)
+    return Plan(spec, anew(spec, stopped.jobs, stopped.nodes, stopped.kept, stopped.ways, now_ms), row.on_failure)
 
 
 def anew(

@@ -18,12 +18,10 @@ from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
 from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.task import Options
-from holdfast.store.dialect import FlowRow
 from holdfast.store.jobs.requests import Reply, job_now
-from holdfast.store.port import Submitted
+from holdfast.store.port import FlowRow, Store, Submitted
 from holdfast.store.script import Query as Statement
 from holdfast.store.script import Script
-from holdfast.store.sql_store import SqlStore
 from holdfast.systems.flow.declare.document import Sent, packed, read
 from holdfast.systems.flow.declare.flow import flows_of
 from holdfast.systems.flow.run import Run, run_of
@@ -63,7 +61,7 @@ async def start(
     payload = _input(signature, asked.input)
     options = _options(asked, origin)
 
-    async def submit(store: SqlStore) -> Submitted:
+    async def submit(store: Store) -> Submitted:
         return await store_flow(engine, store, graph, payload, options, origin.actor)
 
     def tell(answer: Submitted) -> Script[Reply | None]:
@@ -147,7 +145,7 @@ async def show_flow(
     return await flow_view(store, await flow_of(store, id))
 
 
-async def flow_of(store: SqlStore, flow_id: str) -> Run:
+async def flow_of(store: Store, flow_id: str) -> Run:
     """The flow with this id, or a problem."""
     try:
         return await run_of(store, flow_id)

@@ -17,9 +17,8 @@ from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import Canonical
 from holdfast.store.jobs.requests import Reply, job_now
-from holdfast.store.port import Submitted
+from holdfast.store.port import Store, Submitted
 from holdfast.store.script import Script
-from holdfast.store.sql_store import SqlStore
 from holdfast.systems.flow.retry import flow_job
 from holdfast.systems.flow.retry import retry as go_on
 from holdfast.systems.flow.routes import tell_flow
@@ -35,7 +34,7 @@ AS_RETRIED: Answers = {
 }
 
 
-async def _found(store: SqlStore, flow_id: str) -> Job:
+async def _found(store: Store, flow_id: str) -> Job:
     try:
         return await flow_job(store, flow_id)
     except NotFoundError:
@@ -51,7 +50,7 @@ async def cancel(
     flow = await _found(once.store, id)
     asked = body or Cancel()
 
-    async def cancel(store: SqlStore) -> Job:
+    async def cancel(store: Store) -> Job:
         return await commands.cancel(store, flow.id, asked.reason or "cancelled", asked.mode, once.actor)
 
     def tell(stopped: int) -> Script[Reply | None]:
@@ -71,7 +70,7 @@ async def resume(
     flow = await _found(once.store, id)
     reason = (body and body.reason) or "resumed"
 
-    async def resume(store: SqlStore) -> Job:
+    async def resume(store: Store) -> Job:
         return await commands.resume(store, flow.id, reason, once.actor)
 
     def tell(returned: int) -> Script[Reply | None]:
@@ -89,7 +88,7 @@ async def retry(
     flow = await _found(once.store, id)
     reason = (body and body.reason) or "retried"
 
-    async def retry(store: SqlStore) -> Submitted:
+    async def retry(store: Store) -> Submitted:
         return await go_on(store, flow.id, reason, once.actor)
 
     def tell(answer: Submitted) -> Script[Reply | None]:

@@ -13,10 +13,7 @@ from holdfast.kernel.graph.dag import Branch, Graph, Join, JoinKind, Node, OnFai
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import SUCCESSFUL
 from holdfast.kernel.state import Canonical as S
-from holdfast.store.dialect import FlowRow
-from holdfast.store.graph.flow_reads import FlowReads, Way
-from holdfast.store.graph.flows import NodeRow, Parent
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import FlowRow, NodeRow, Parent, Store, Way
 from holdfast.systems.flow.nodes import node_of, results_of
 from holdfast.systems.flow.retry import flow_job, lineage
 
@@ -44,12 +41,12 @@ class Drawn(NamedTuple):
     states: dict[str, str]
 
 
-async def run_of(store: SqlStore, flow_id: str) -> Run:
+async def run_of(store: Store, flow_id: str) -> Run:
     """NotFoundError when there is no such flow."""
     job = await flow_job(store, flow_id)
-    reads = FlowReads(store)
-    counts = await store.graphs.flow(job.id)
-    nodes, kept = await store.graphs.nodes(job.id), await reads.kept(job.id)
+    reads = store.graph
+    counts = await store.graph.flow(job.id)
+    nodes, kept = await store.graph.nodes(job.id), await reads.kept(job.id)
     known = {node.job_id for node in (*nodes, *kept)}
     ways = [way for way in await reads.ways(job.id) if way.parent in known]
     # As they were made: every parent before its children, and items where their node is.
@@ -60,18 +57,18 @@ async def run_of(store: SqlStore, flow_id: str) -> Run:
     return Run(job, counts, tuple(nodes), tuple(kept), tuple(ways))
 
 
-async def results_at_ends(store: SqlStore, flow_id: str) -> dict[str, Any]:
+async def results_at_ends(store: Store, flow_id: str) -> dict[str, Any]:
     """Of each node that nothing waits for, and that ran, its result. What a retry kept counts as its own."""
     flows = await lineage(store, flow_id)
-    inner = {parent for each in flows for parent, _ in await store.graphs.edges(each)}
-    nodes = [node for each in flows for node in await store.graphs.nodes(each)]
+    inner = {way.parent for each in flows for way in await store.graph.ways(each)}
+    nodes = [node for each in flows for node in await store.graph.nodes(each)]
     ends = [node for node in nodes if node.job_id not in inner and node.state in SUCCESSFUL]
     jobs = {job.id: job for job in await store.reads.get_many([node.job_id for node in ends])}
     found = [Parent(n.name, n.item, n.state, jobs[n.job_id].outcome, n.job_id, False) for n in ends if n.job_id in jobs]
     return results_of(sorted(found, key=lambda parent: (parent.name, parent.item or 0)))
 
 
-async def graph_of(store: SqlStore, run: Run) -> Drawn:
+async def graph_of(store: Store, run: Run) -> Drawn:
     """The graph of a run: nodes that ran over a list are one, with all their items."""
     if not run.nodes:
         raise NotFoundError("node of flow", run.job.id, "they were removed: what is left is the record of the flow")

@@ -18,8 +18,7 @@ from holdfast.kernel.job import Spec
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.state import Canonical
 from holdfast.runtime.task import Options, Task
-from holdfast.store.graph.flows import NewNode
-from holdfast.store.port import Submitted
+from holdfast.store.port import NewNode, Submitted
 from holdfast.systems.flow.declare.node_task import node_task
 from holdfast.systems.flow.handle import FlowHandle
 from holdfast.systems.flow.nodes import needs_run, node_options
@@ -29,7 +28,7 @@ from holdfast.tasks.signature import Signature
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 OF_NODES = ("delay", "start_after", "expires", "timeout", "retry_limit", "retry_delay", "retry_backoff")
 """Options of a submit that are about runs: they hold for each node that says nothing else, and not for the flow."""
@@ -43,12 +42,12 @@ async def submit(engine: Engine, graph: Graph, payload: str, options: Options) -
 
 
 async def store_flow(
-    engine: Engine, store: SqlStore, graph: Graph, payload: str, options: Options, actor: str = "client"
+    engine: Engine, store: Store, graph: Graph, payload: str, options: Options, actor: str = "client"
 ) -> Submitted:
     """The same in a given store, which need not be the engine's own; nobody is woken."""
     flow = flow_spec(engine, graph, payload, options)._replace(actor=actor)
     nodes = new_nodes(engine, graph, flow, options, await store.now_ms())
-    return await store.graphs.submit(flow, nodes, graph.on_failure.value)
+    return await store.graph.submit(flow, nodes, graph.on_failure.value)
 
 
 def flow_spec(engine: Engine, graph: Graph, payload: str, options: Options) -> Spec:

@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 
 from holdfast.kernel.graph.dag import Join, JoinKind
 from holdfast.kernel.graph.flow_lifecycle import FLOW
+from holdfast.kernel.graph.lineage import earlier
 from holdfast.kernel.graph.readiness import Edge, edge_of
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import OVER, RANK, Canonical
-from holdfast.store.dialect import FlowRow
-from holdfast.store.graph.flow_reads import FlowReads, Way, earlier
-from holdfast.store.graph.node_row import NodeRow
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import FlowRow, NodeRow, Store, Way
 from holdfast.systems.flow.node_words import Before, Beside, title, why
 from holdfast.systems.flow.run import Run
 from holdfast.systems.flow.situation import went_wrong
@@ -29,9 +27,9 @@ MOST_ERRORS = 200
 """So many nodes that went wrong say what it was."""
 
 
-async def flow_views(store: SqlStore, jobs: Sequence[Job]) -> list[View]:
+async def flow_views(store: Store, jobs: Sequence[Job]) -> list[View]:
     """Flows of a list, each with its counts."""
-    counts = await FlowReads(store).counts([job.id for job in jobs])
+    counts = await store.graph.counts([job.id for job in jobs])
     return [summary(job, counts.get(job.id)) for job in jobs]
 
 
@@ -56,9 +54,9 @@ def links(job: Job) -> dict[str, str]:
     return {"self": own, "job": f"/api/jobs/{job.id}", **parts, **{each: f"{own}/{each}" for each in done}}
 
 
-async def flow_view(store: SqlStore, run: Run) -> View:
+async def flow_view(store: Store, run: Run) -> View:
     """A flow with its nodes, in the order in which they were made, and the ways between them, by job id."""
-    reads = FlowReads(store)
+    reads = store.graph
     told = Told(await reads.queued(run.job.id), await reads.reasons(run.job.id), await _errors(store, run.nodes))
     again = await reads.retried_as(run.job)
     views = [*(node_view(row, told, kept=True) for row in run.kept), *_own(run, told)]
@@ -135,7 +133,7 @@ def _taken(way: Way, state: str) -> bool | None:
     return None if RANK[state] < OVER else edge_of(state, chosen=not way.cut) is Edge.TAKEN
 
 
-async def _errors(store: SqlStore, nodes: Sequence[NodeRow]) -> dict[str, str]:
+async def _errors(store: Store, nodes: Sequence[NodeRow]) -> dict[str, str]:
     bad = [row.job_id for row in nodes if went_wrong(row)][:MOST_ERRORS]
     jobs = await store.reads.get_many(bad) if bad else []
     return {job.id: words for job in jobs if (words := error_of(job.outcome))}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import SUCCESSFUL, Canonical
-from holdfast.store.dialect import FlowRow
+from holdfast.store.port import FlowRow
 from holdfast.systems.flow.node_words import Beside, because, listed
 from holdfast.views.phrases import count, span
 

@@ -18,7 +18,7 @@ from holdfast.cli.render import long_time, pairs, rows, short_time, state_text, 
 from holdfast.systems.pipeline.view import View, pipeline_job, pipeline_views
 
 if TYPE_CHECKING:
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.port import Store
 
 LOOK_EVERY_S = 0.2
 COLOURS = {
@@ -31,7 +31,7 @@ COLOURS = {
 }
 
 
-async def view_of(store: SqlStore, run_id: str) -> View:
+async def view_of(store: Store, run_id: str) -> View:
     """A run with its stages; NotFoundError when there is none."""
     [view] = await pipeline_views(store, [await pipeline_job(store, run_id)])
     return view
@@ -104,7 +104,7 @@ def _said(stage: View) -> str:
     return stage["reason"] or ""
 
 
-async def follow(here: Here, store: SqlStore, run_id: str, limit_s: float | None) -> int:
+async def follow(here: Here, store: Store, run_id: str, limit_s: float | None) -> int:
     """Show a run's stages until it is over: live on a terminal, a line for each change elsewhere."""
     try:
         async with asyncio.timeout(limit_s):
@@ -118,7 +118,7 @@ async def follow(here: Here, store: SqlStore, run_id: str, limit_s: float | None
     return exit_of_job(await pipeline_job(store, run_id))
 
 
-async def _live(here: Here, store: SqlStore, run_id: str) -> View:
+async def _live(here: Here, store: Store, run_id: str) -> View:
     from rich.live import Live
 
     with Live(console=here.err, refresh_per_second=8) as live:
@@ -130,7 +130,7 @@ async def _live(here: Here, store: SqlStore, run_id: str) -> View:
             await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _lines(here: Here, store: SqlStore, run_id: str) -> View:
+async def _lines(here: Here, store: Store, run_id: str) -> View:
     last: dict[str, str] = {}
     while True:
         view = await view_of(store, run_id)

@@ -58,7 +58,7 @@ class PipelineHandle(JobHandle[dict[str, Any]]):
     async def _output(self, stage: str) -> Any:
         from holdfast.store.jobs.stages import Stages
 
-        found = await Stages(await self.engine.opened()).results(self.id)
+        found = await (await self.engine.opened()).part(Stages).results(self.id)
         if stage not in found:
             raise NotFoundError("stage result", stage, f"there are: {', '.join(found) or 'none yet'}")
         return found[stage][1]

@@ -22,9 +22,8 @@ from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.state import OVER, RANK
 from holdfast.runtime.engine import Engine
 from holdfast.store.jobs.requests import Reply, job_now
-from holdfast.store.port import Applied, Submitted
+from holdfast.store.port import Applied, Store, Submitted
 from holdfast.store.script import Script
-from holdfast.store.sql_store import SqlStore
 from holdfast.systems.pipeline.pipeline import pipelines_of
 from holdfast.systems.pipeline.view import declared_stages, pipeline_job, pipeline_views
 from holdfast.views.listing import FilterError, list_jobs
@@ -95,8 +94,8 @@ async def start(request: Request, body: NewRun, engine: EngineDep, caller: Calle
     known_only(request, set())
     spec = _spec(engine, body, origin_of(request, caller))
 
-    async def submit(store: SqlStore) -> list[Submitted]:
-        return await store.submit([spec])
+    async def submit(store: Store) -> list[Submitted]:
+        return await store.jobs.submit([spec])
 
     def tell(answers: list[Submitted]) -> Script[Reply | None]:
         [answer] = answers
@@ -166,7 +165,7 @@ async def cancel(request: Request, id: str, once: OnceDep, body: Cancel | None =
     job = await run_of(once.store, id)
     asked = body or Cancel()
 
-    async def act(store: SqlStore) -> Reply | Job:
+    async def act(store: Store) -> Reply | Job:
         now = await run_of(store, job.id)
         if RANK[now.state] >= OVER:
             return _already(store, now)
@@ -183,12 +182,12 @@ async def cancel(request: Request, id: str, once: OnceDep, body: Cancel | None =
     return response(await once.run(act, tell))
 
 
-def _already(store: SqlStore, job: Job) -> Reply:
+def _already(store: Store, job: Job) -> Reply:
     state = store.tables[job.lifecycle].state(job.state)
     return reply(200, {"cancelled": False, "reason": f"Job is already {state}"})
 
 
-async def run_of(store: SqlStore, job_id: str) -> Job:
+async def run_of(store: Store, job_id: str) -> Job:
     """The run with this id, or a problem."""
     try:
         return await pipeline_job(store, job_id)

@@ -19,9 +19,7 @@ from holdfast.kernel.job import Job
 from holdfast.kernel.payload.encoding import MAX_BYTES, encode, sanitise
 from holdfast.kernel.state import Canonical
 from holdfast.store.jobs.stages import PLAN, Stages, step_of
-from holdfast.store.port import Signal
-from holdfast.store.reads import Filter
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Filter, Signal, Store
 from holdfast.systems.pipeline.attending import Ended, attend
 from holdfast.systems.pipeline.stage import Stage
 from holdfast.systems.pipeline.stage_context import StageContext
@@ -55,14 +53,14 @@ class StageFailedError(PermanentError):
 class StagesRun:
     """One attempt at a pipeline's job."""
 
-    def __init__(self, pipe: Pipeline[Any], store: SqlStore, job: Job, ctx: Context, config: Any) -> None:
+    def __init__(self, pipe: Pipeline[Any], store: Store, job: Job, ctx: Context, config: Any) -> None:
         self._pipe = pipe
         self._store = store
         self._job = job
         self._ctx = ctx
         self._owner = job.lease_owner or ""
         self._link = LoopLink(store, self._owner, job)
-        self._stages = Stages(store)
+        self._stages = store.part(Stages)
         self._config = config
         self._plain: Mapping[str, Any] = msgspec.to_builtins(config, str_keys=True)
         self._results: list[StageResult] = []
@@ -206,7 +204,7 @@ class StagesRun:
 
     async def _tell(self, kind: str, what: dict[str, Any]) -> None:
         """For those who watch: what is lost of it is lost to them alone."""
-        await self._store.signal([Signal(self._job.id, self._job.attempt, kind, self._owner, sanitise(what))])
+        await self._store.jobs.signal([Signal(self._job.id, self._job.attempt, kind, self._owner, sanitise(what))])
 
     def _ending(self) -> Any:
         bad = [r for r in self._results if r.counts and r.status is not StageStatus.COMPLETED]

@@ -15,7 +15,7 @@ from holdfast.api.deps import EngineDep, StoreDep
 from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, Stream
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.pages import known_only
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import Store
 from holdfast.systems.pipeline.routes import run_of
 from holdfast.systems.pipeline.view import View, declared_stages, pipeline_views
 from holdfast.views.follower import PING_EVERY_S, Hub, HubDep
@@ -63,7 +63,7 @@ def _number(text: str | None) -> int:
     return int(text)
 
 
-async def _follow(hub: Hub, store: SqlStore, job_id: str, declared: list[str], after: int) -> AsyncGenerator[bytes]:
+async def _follow(hub: Hub, store: Store, job_id: str, declared: list[str], after: int) -> AsyncGenerator[bytes]:
     with hub.follower():
         yield format_sse_event(retry=1_000, comment="holdfast")
         position, quiet_s, said = await hub.now(), 0.0, None

@@ -10,8 +10,7 @@ from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import OVER, RANK
 from holdfast.store.jobs.stages import Report, Stages
-from holdfast.store.reads import SignalRow
-from holdfast.store.sql_store import SqlStore
+from holdfast.store.port import SignalRow, Store
 from holdfast.systems.pipeline.stages import StageResult
 from holdfast.views.job import iso, job_view
 
@@ -29,16 +28,16 @@ async def pipeline_view(engine: Engine, job_id: str) -> View:
     return view
 
 
-async def pipeline_job(store: SqlStore, job_id: str) -> Job:
+async def pipeline_job(store: Store, job_id: str) -> Job:
     job = await store.reads.get(job_id.strip().lower())
     if job is None or job.lifecycle != "pipeline":
         raise NotFoundError("pipeline job", job_id, "holdfast pipeline list")
     return job
 
 
-async def pipeline_views(store: SqlStore, jobs: Sequence[Job], declared: Sequence[str] = ()) -> list[View]:
+async def pipeline_views(store: Store, jobs: Sequence[Job], declared: Sequence[str] = ()) -> list[View]:
     """Jobs with their stages; `declared` are the stages of one that has not begun, as far as they are known here."""
-    reports = await Stages(store).reports([job.id for job in jobs]) if jobs else {}
+    reports = await store.part(Stages).reports([job.id for job in jobs]) if jobs else {}
     views = []
     for job in jobs:
         signals = await store.reads.signals(job.id) if RANK[job.state] < OVER else []

@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncIterator, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kernel.errors import StoreError
 from holdfast.kernel.event import Event
 from holdfast.kernel.graph.joins import FlowStands, JoinEdge, JoinNode, Joins
-from holdfast.kernel.job import Job
+from holdfast.kernel.job import Job, is_id
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import LEASED, Canonical
+from holdfast.store.port import Attempt, Dead, Filter, Page, PurgeRow, Retained, SealRow, SignalRow
 from holdfast.store.read.listing import FIRST_ID, LAST_ID, page, walk
-from holdfast.store.reads import Attempt, Dead, Filter, Kept, Page, PurgeRow, SealRow, SignalRow
-from holdfast.store.script import Query, Script
+from holdfast.store.script import rows_of
 
 if TYPE_CHECKING:
     from holdfast.store.database import Driver
 
 STEPS = 20_000
 """As many jobs as this are passed over in one read, which takes some tens of milliseconds."""
-ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SqlReads:
-    """See `holdfast.store.reads.Reads` for the contract of each call."""
+    """See `holdfast.store.port.Reads`."""
 
     def __init__(self, driver: Driver, tables: Mapping[str, Lifecycle]) -> None:
         self._driver = driver
         self._tables = tables
 
     async def _rows(self, name: str, **params: Any) -> list[Any]:
-        return await self._driver.read(_one(name, params))
+        return await self._driver.read(rows_of(name, params))
 
     async def get(self, job_id: str) -> Job | None:
         rows = await self._rows("get", id=job_id) if is_id(job_id) else []
@@ -80,6 +78,10 @@ class SqlReads:
     async def signals_of_type(self, job_id: str, type: str, *, after: int = 0, limit: int = 1000) -> list[SignalRow]:
         given = {"job_id": job_id, "type": type, "after": after, "limit": limit}
         rows = await self._rows("signals_of_type", **given) if is_id(job_id) else []
+        return [SignalRow._make(row) for row in rows]
+
+    async def said(self, job_id: str, *, after: int, limit: int) -> list[SignalRow]:
+        rows = await self._rows("said", job_id=job_id, after=after, limit=limit)
         return [SignalRow._make(row) for row in rows]
 
     async def last_signals(self, job_ids: list[str], type: str) -> list[SignalRow]:
@@ -142,9 +144,9 @@ class SqlReads:
         rows = await self._rows("last_purge")
         return (rows[0][0], rows[0][1]) if rows else None
 
-    async def retention_page(self, after: str, limit: int) -> list[Kept]:
+    async def retention_page(self, after: str, limit: int) -> list[Retained]:
         rows = await self._rows("finished_page", after=after or FIRST_ID, limit=limit)
-        return [Kept._make(row) for row in rows]
+        return [Retained._make(row) for row in rows]
 
     async def live_keys_twice(self) -> list[tuple[str, str, str]]:
         return [tuple(row) for row in await self._rows("live_keys_twice")]
@@ -194,11 +196,6 @@ class SqlReads:
         return found
 
 
-def is_id(text: str) -> bool:
-    """Whether a text has the form of a job's id; all else is simply not there."""
-    return ID.fullmatch(text) is not None
-
-
 def attempts_of(events: list[Event]) -> list[Attempt]:
     """A job's attempts, told from its events."""
     found: dict[int, Attempt] = {}
@@ -223,8 +220,3 @@ def _ended(attempt: Attempt, event: Event) -> Attempt:
     if attempt.end is not None:
         return attempt
     return attempt._replace(ended_at_ms=event.at_ms, end=event.type, reason=event.reason, error=event.payload)
-
-
-def _one(name: str, params: Mapping[str, Any]) -> Script[list[Any]]:
-    rows = yield Query(name, params)
-    return rows

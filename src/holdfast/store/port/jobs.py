@@ -1,19 +1,13 @@
-"""The store's contract. Both stores keep it, and one conformance suite holds them to it.
-
-Every call is a batch and one transaction: it takes effect as a whole or not at all. Time is the store's:
-the database's clock on PostgreSQL, the process's on SQLite, or the clock that a test moves.
-"""
+"""A job's writes, from its submit to its end."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.move import Change
-from holdfast.store.reads import PurgeRow, Reads, SealRow
 
 
 class Submitted(NamedTuple):
@@ -61,45 +55,27 @@ class Signal(NamedTuple):
     payload: str | None = None
 
 
-class Feed(Protocol):
-    """Follows the log in feed order without missing an event that commits late."""
+class Stand(NamedTuple):
+    """Where a job that is being worked on stands, and how its worker was asked to stop: "hard" or "soft: why"."""
 
-    position: int
-    """Everything up to here has been handed out; a later reader may start from it."""
-
-    async def next(self, limit: int = 1000) -> list[Event]:
-        """The next events, or none when there are none that are safe to pass on yet."""
-        ...
+    job_id: str
+    state: str
+    attempt: int
+    asked: str | None
 
 
-class Store(Protocol):
-    """Jobs and events. The only writer of both."""
+class Jobs(Protocol):
+    """Every call is a batch and one transaction: it takes effect as a whole or not at all."""
 
-    @property
-    def reads(self) -> Reads: ...
-
-    async def migrate(self) -> list[str]:
-        """Bring the schema up to date and return the names of the migrations that were applied."""
-        ...
-
-    async def close(self) -> None:
-        """Let running calls end, then close every connection."""
-        ...
-
-    async def now_ms(self) -> int:
-        """The store's time, in milliseconds since 1970."""
-        ...
-
-    async def register(self, lifecycle: Lifecycle) -> None:
-        """Make a lifecycle known here, and keep its table in the database so that an audit needs no code."""
-        ...
-
-    async def submit(self, specs: Sequence[Spec], *, op_id: str | None = None) -> list[Submitted]:
+    async def submit(
+        self, specs: Sequence[Spec], *, op_id: str | None = None, table: Lifecycle | None = None
+    ) -> list[Submitted]:
         """Create a job and its first event for each spec, in order.
 
         A key that is held is answered as its duplicates policy says: with the job that holds it, with
         DuplicateKeyError (then nothing of this call is stored), or by cancelling that job. Two specs with one
-        key in one call are treated as if submitted one after the other.
+        key in one call are treated as if submitted one after the other. With `table` the jobs follow it though
+        it was not registered here: this process asks for them, and will not run them.
         """
         ...
 
@@ -116,6 +92,16 @@ class Store(Protocol):
         attempt. Jobs that another transaction holds are passed over. A repeat under the same `op_id` claims
         nothing more: it returns what the first claimed, as far as the owner still holds it.
         """
+        ...
+
+    @property
+    def opens_in_s(self) -> float | None:
+        """In how many seconds there may be something to claim, if time alone brings it; as the last claim saw it."""
+        ...
+
+    @property
+    def gated(self) -> bool:
+        """Whether jobs wait behind limits, as the last claim saw it: then the end of a job may let another through."""
         ...
 
     async def take_over(self, queues: Collection[str], limit: int, owner: str) -> list[Job]:
@@ -146,59 +132,14 @@ class Store(Protocol):
         """
         ...
 
-    async def lost(self, limit: int) -> list[Job]:
-        """Jobs whose lease has run out and whose lifecycle sends them on to the next attempt, oldest first."""
-        ...
-
-    async def expired(self, limit: int) -> list[Job]:
-        """Jobs past their expiry, in a state that can expire, oldest first."""
-        ...
-
-    async def promote(self, now_ms: int, limit: int) -> int:
-        """Make jobs more urgent whose deadlines have passed, up to `limit` of these; how many jobs that were."""
-        ...
-
     async def request_cancel(self, leases: Sequence[Lease], mode: str) -> list[str]:
         """Ask the owners of these leased jobs to stop, "hard" or "soft: why"; return the ids that were asked."""
         ...
 
+    async def stand(self, job_ids: Sequence[str]) -> list[Stand]:
+        """Where these jobs stand: for the worker that has them."""
+        ...
+
     async def signal(self, signals: Sequence[Signal], *, ttl_ms: int = 86_400_000) -> None:
         """Keep signals for `ttl_ms`."""
-        ...
-
-    async def add_seal(self, seal: SealRow) -> bool:
-        """Add the next seal; False when another sealer was first, and nothing is changed then."""
-        ...
-
-    async def prune(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:
-        """Remove those of these jobs that are over and whose events are all sealed, and put that on record.
-
-        A job goes with its events, signals, dead letter and keys. None when there was nothing to remove.
-        """
-        ...
-
-    async def purge_payloads(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:
-        """Remove payload and outcome of those of these jobs that are finished, and what their events carried.
-
-        Digests take their place, so that every seal and certificate still holds. None when nothing was left.
-        """
-        ...
-
-    async def drop_expired(self, limit: int, now_ms: int | None = None) -> tuple[int, int]:
-        """Remove up to `limit` signals and op_ids whose time is over; how many of each were removed."""
-        ...
-
-    async def ensure_partitions(self, now_ms: int | None = None, weeks: int = 4) -> list[str]:
-        """Make the log's partitions for this week and the coming ones; the names of those that are new.
-
-        A week that cannot have one, since the default partition holds rows of it, goes on without.
-        """
-        ...
-
-    async def drop_partitions(self, now_ms: int | None = None) -> list[str]:
-        """Drop the partitions of past weeks that retention has emptied; their names."""
-        ...
-
-    def feed(self, after: int = 0) -> Feed:
-        """A reader of the log that starts behind the position `after`."""
         ...

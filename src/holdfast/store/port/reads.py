@@ -9,6 +9,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.graph.joins import Joins
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.store.port.upkeep import PurgeRow, SealRow
 
 
 class Filter(NamedTuple):
@@ -61,36 +62,7 @@ class Dead(NamedTuple):
     resolution: str | None
 
 
-class SealRow(NamedTuple):
-    """One seal: a batch of the log under one root, bound to the seal before it."""
-
-    number: int
-    first_pos: int
-    last_pos: int
-    count: int  # type: ignore[assignment] # hides the tuple's own, which nobody needs
-    root: bytes
-    previous: bytes
-    head: bytes
-    purges: bytes
-    sealed_at_ms: int
-    manifest: bytes | None
-
-
-class PurgeRow(NamedTuple):
-    """What retention removed: how much, and which positions of the log."""
-
-    number: int
-    at_ms: int
-    kind: str
-    jobs: int
-    events: int
-    first_pos: int
-    last_pos: int
-    ranges: str
-    digest: bytes
-
-
-class Kept(NamedTuple):
+class Retained(NamedTuple):
     """A job, with what retention goes by."""
 
     job_id: str
@@ -146,6 +118,10 @@ class Reads(Protocol):
         """A job's signals of one type behind the signal `after`, oldest first."""
         ...
 
+    async def said(self, job_id: str, *, after: int, limit: int) -> list[SignalRow]:
+        """A job's progress and the lines of its log behind the signal `after`, oldest first."""
+        ...
+
     async def last_signals(self, job_ids: list[str], type: str) -> list[SignalRow]:
         """The last signal of one type of each of these jobs that has one."""
         ...
@@ -198,7 +174,7 @@ class Reads(Protocol):
         """The number of the last purge, and the running digest over all of them."""
         ...
 
-    async def retention_page(self, after: str, limit: int) -> list[Kept]:
+    async def retention_page(self, after: str, limit: int) -> list[Retained]:
         """The next jobs by id, with what retention goes by."""
         ...
 

@@ -8,10 +8,12 @@ goes only as far as the positions are dense. (The snapshot's xmax will not do: o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.kernel.event import Event
-from holdfast.store.script import Query, Script
+from holdfast.store.port import Origin
+from holdfast.store.script import Query, Script, rows_of
 
 if TYPE_CHECKING:
     from holdfast.store.database import Driver
@@ -26,7 +28,7 @@ class FeedReader:
         self._alone = driver.dialect.name == "sqlite"
 
     async def next(self, limit: int = 1000) -> list[Event]:
-        rows = await self._driver.read(_read(self.position, limit))
+        rows = await self._driver.read(rows_of("feed", {"after": self.position, "limit": limit}))
         if not rows:
             return []
         xmin = rows[0][0]
@@ -36,7 +38,7 @@ class FeedReader:
                 self._settled, self._mark = self._mark[1], None
             safe = self._safe(events)
             if safe < len(events) and self._mark is None:
-                [self._mark] = await self._driver.read(_mark())
+                [self._mark] = await self._driver.read(rows_of("feed_mark"))
             events = events[:safe]
         if events:
             self.position = events[-1].pos
@@ -52,11 +54,27 @@ class FeedReader:
         return len(events)
 
 
-def _read(after: int, limit: int) -> Script[list[Any]]:
-    rows = yield Query("feed", {"after": after, "limit": limit})
-    return rows
+class SqlLog:
+    """See `holdfast.store.port.Log`."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def feed(self, after: int = 0) -> FeedReader:
+        return FeedReader(self._driver, after)
+
+    async def end(self) -> int:
+        """Everything sealed was followed, gaps and all. Behind the last seal a gap may be a position that is under
+        way; without one there is nothing under way below the highest.
+        """
+        return await self._driver.read(_end(alone=self._driver.dialect.name == "sqlite"))
+
+    async def origins(self, job_ids: Sequence[str]) -> dict[str, Origin]:
+        rows = await self._driver.read(rows_of("origins", {"ids": self._driver.dialect.array(job_ids)}))
+        return {row[0]: Origin(*row[1:]) for row in rows}
 
 
-def _mark() -> Script[list[Any]]:
-    rows = yield Query("feed_mark")
-    return rows
+def _end(*, alone: bool) -> Script[int]:
+    [(sealed,)] = yield Query("sealed_pos")
+    [(high, count)] = yield Query("log_end", {"after": sealed})
+    return int(high) if alone or high - sealed == count else int(sealed)

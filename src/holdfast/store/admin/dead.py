@@ -1,98 +1,40 @@
-"""Dead letters: looked at by person or program, then replayed or discarded. A resolved letter stays on record."""
+"""Dead letters, in their table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from holdfast.kernel.errors import StoreError
-from holdfast.kernel.job import Spec
+from holdfast.kernel.job import Spec, is_id
+from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.payload.encoding import plain
 from holdfast.observe import transitions
 from holdfast.store.dialect import Dialect
-from holdfast.store.jobs.admission import Door, plain
+from holdfast.store.jobs.admission import Admission
 from holdfast.store.jobs.submitting import submit
-from holdfast.store.port import Submitted
+from holdfast.store.port import ALL, REPLAYED, Group, Letter, Letters, Submitted, Wanted
 from holdfast.store.read.listing import LAST_ID
-from holdfast.store.read.reading import is_id
-from holdfast.store.script import Many, Query, Script
+from holdfast.store.script import Many, Query, Script, rows_of
 
 if TYPE_CHECKING:
-    from holdfast.store.sql_store import SqlStore
+    from holdfast.store.database import Driver
 
-REPLAYED = "replayed:"
 DISCARDED = "discarded: "
 FAR_MS = 2**62
 COUNTED = 10_000
-ALL = 2**31 - 1
-"""As many letters as there are."""
+Tables = Callable[[], Awaitable[Mapping[str, Lifecycle]]]
 
 
-class Letter(NamedTuple):
-    """A dead letter, and what its job was to do."""
+class SqlDeadLetters:
+    """See `holdfast.store.port.DeadLetters`. `tables` are all that there are, those of other processes too."""
 
-    job_id: str
-    at_ms: int
-    reason_code: str
-    stage: str
-    last_error: str | None
-    attempts: int
-    last_owner: str | None
-    last_lease_expires_at_ms: int | None
-    correlation_id: str
-    fingerprint: str
-    resolution: str | None
-    task: str
-    queue: str
-
-    @property
-    def replayed_as(self) -> str | None:
-        """The id of the job that it was replayed as."""
-        said = self.resolution or ""
-        return said.removeprefix(REPLAYED) if said.startswith(REPLAYED) else None
-
-    @property
-    def became(self) -> str | None:
-        """Its resolution in words."""
-        return f"replayed as {self.replayed_as}" if self.replayed_as else self.resolution
-
-
-class Group(NamedTuple):
-    """Open letters that failed alike, and the newest of them. One that is not exact may have more, and older ones."""
-
-    fingerprint: str
-    letters: int
-    first_at_ms: int
-    last_at_ms: int
-    example: Letter
-    is_exact: bool = True
-
-
-class Wanted(NamedTuple):
-    """Which letters. None means any; `resolved` False means those that still wait for somebody."""
-
-    reason_code: str | None = None
-    stage: str | None = None
-    task: str | None = None
-    fingerprint: str | None = None
-    resolved: bool | None = False
-
-
-class Letters(NamedTuple):
-    """Letters, newest first, and the cursor of the next page; None at the end."""
-
-    items: list[Letter]
-    next_cursor: str | None
-
-
-class DeadLetters:
-    """Reads, and the two ways to resolve. Each call is one transaction."""
-
-    def __init__(self, store: SqlStore) -> None:
-        self._store = store
-        self._driver = store.driver
+    def __init__(self, driver: Driver, tables: Tables) -> None:
+        self._driver = driver
+        self._tables = tables
 
     async def _rows(self, name: str, **params: Any) -> list[Any]:
-        return await self._driver.read(_one(Query(name, params)))
+        return await self._driver.read(rows_of(name, params))
 
     async def page(self, wanted: Wanted, *, limit: int = 50, cursor: str | None = None, steps: int = ALL) -> Letters:
         """One keyset page. A cursor that was not given out by `page` is a StoreError.
@@ -102,6 +44,9 @@ class DeadLetters:
         return await self._driver.read(
             _page(wanted, limit, (FAR_MS, LAST_ID) if cursor is None else _place(cursor), steps)
         )
+
+    def is_place(self, cursor: str) -> bool:
+        return _is_place(cursor)
 
     async def of(self, job_ids: Sequence[str]) -> list[Letter]:
         """The letters of these jobs, resolved or not, in no particular order."""
@@ -129,8 +74,8 @@ class DeadLetters:
 
         One that was replayed before is answered with the job that it became. Ids without a letter are left out.
         """
-        tables = await self._store.reads.lifecycles()
-        answers = await self._driver.write(_replay(self._driver.dialect, Door(tables), specs))
+        tables = await self._tables()
+        answers = await self._driver.write(_replay(self._driver.dialect, Admission(tables), specs))
         made = [specs[old] for old, new in answers.items() if new.created]
         transitions.submitted((spec, tables[spec.lifecycle].submit_event) for spec in made)
         return answers
@@ -154,7 +99,7 @@ def _page(wanted: Wanted, limit: int, before: tuple[int, str], steps: int) -> Sc
     return Letters(letters, f"{floor[0][0]}.{floor[0][1]}" if floor else None)
 
 
-def _replay(dialect: Dialect, door: Door, specs: Mapping[str, Spec]) -> Script[dict[str, Submitted]]:
+def _replay(dialect: Dialect, admission: Admission, specs: Mapping[str, Spec]) -> Script[dict[str, Submitted]]:
     answers: dict[str, Submitted] = {}
     fresh: list[str] = []
     # Taken before anything is submitted: of two replays of one letter the second finds what the first did.
@@ -164,7 +109,7 @@ def _replay(dialect: Dialect, door: Door, specs: Mapping[str, Spec]) -> Script[d
         else:
             fresh.append(job_id)
     if fresh:
-        made = yield from submit(dialect, door, [specs[job_id] for job_id in fresh])
+        made = yield from submit(dialect, admission, [specs[job_id] for job_id in fresh])
         yield Many("dead_resolve", [(f"{REPLAYED}{new.job_id}", old) for old, new in zip(fresh, made, strict=True)])
         answers |= zip(fresh, made, strict=True)
     return answers
@@ -178,19 +123,13 @@ def _discard(dialect: Dialect, job_ids: Sequence[str], reason: str) -> Script[li
     return still
 
 
-def is_place(cursor: str) -> bool:
-    """Whether a cursor looks like one that `page` gives out."""
+def _is_place(cursor: str) -> bool:
     at, _, job_id = cursor.partition(".")
     return at.isdecimal() and len(at) <= 18 and is_id(job_id)
 
 
 def _place(cursor: str) -> tuple[int, str]:
-    if not is_place(cursor):
+    if not _is_place(cursor):
         raise StoreError(f"cursor {cursor!r} was not given out by a list", field="cursor", remedy="start without one")
     at, _, job_id = cursor.partition(".")
     return int(at), job_id
-
-
-def _one(query: Query) -> Script[list[Any]]:
-    rows = yield query
-    return rows

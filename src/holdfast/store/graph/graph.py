@@ -1,0 +1,202 @@
+"""Flows in the tables: submitted, looked at, cancelled and brought back in one transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from holdfast.kernel.errors import NotFoundError
+from holdfast.kernel.graph.dag import Join, JoinKind
+from holdfast.kernel.graph.lineage import retry_key
+from holdfast.kernel.graph.readiness import Verdict
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
+from holdfast.kernel.job import Job, Spec
+from holdfast.kernel.move import Change
+from holdfast.kernel.state import SUCCESSFUL, Canonical
+from holdfast.observe import transitions
+from holdfast.store.database import now_of
+from holdfast.store.dialect import Dialect, NodeColumns, Waiting
+from holdfast.store.graph.advancing import advance, end_flow, settle
+from holdfast.store.graph.resuming import resume
+from holdfast.store.graph.stopping import cancel_rest
+from holdfast.store.jobs.admission import Admission
+from holdfast.store.jobs.submitting import submit
+from holdfast.store.port import Filter, FlowRow, NewNode, NodeRow, Parent, Plan, Stopped, Submitted, Way
+from holdfast.store.read.listing import LAST_ID, walk
+from holdfast.store.script import Many, Query, Script, rows_of
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Driver
+
+FEW = 100
+
+
+class SqlGraph:
+    """See `holdfast.store.port.Graph`."""
+
+    def __init__(self, driver: Driver, admission: Admission) -> None:
+        self._driver = driver
+        self._dialect = driver.dialect
+        self._admission = admission
+
+    async def submit(self, flow: Spec, nodes: Sequence[NewNode], on_failure: str) -> Submitted:
+        return await self._made(_known(Plan(flow, nodes, on_failure)))
+
+    async def go_on(self, flow_id: str, plan: Callable[[Stopped], Plan]) -> Submitted:
+        return await self._made(_planned(self._dialect, flow_id, plan))
+
+    async def _made(self, planning: Script[Plan | Submitted]) -> Submitted:
+        made: list[Spec] = []
+        followed: list[Change] = []
+        answer = await self._driver.write(self._create(planning, made, followed))
+        transitions.submitted((spec, self._admission.tables[spec.lifecycle].submit_event) for spec in made)
+        _log(followed)
+        return answer
+
+    def _create(
+        self, planning: Script[Plan | Submitted], made: list[Spec], followed: list[Change]
+    ) -> Script[Submitted]:
+        plan = yield from planning
+        if isinstance(plan, Submitted):
+            return plan
+        dialect, admission = self._dialect, self._admission
+        flow, nodes, on_failure = plan
+        [answer] = yield from submit(dialect, admission, [flow], followed)
+        if not answer.created:
+            return answer
+        made += [flow, *(node.spec for node in nodes)]
+        yield Query("add_flow", {"id": flow.id, "on_failure": on_failure, "nodes": len(nodes)})
+        if nodes:
+            yield from dialect.create([admission.admit(node.spec) for node in nodes])
+            edges = [(parent, node.spec.id) for node in nodes for parent in node.parents]
+            yield from dialect.add_nodes([_node(node, flow.id) for node in nodes], edges)
+        if cuts := [(parent, node.name) for node in nodes for parent in node.cut]:
+            yield Many("cut_edge", cuts)
+        deadlines = [(node.spec.id, *deadline) for node in nodes for deadline in node.deadlines]
+        if deadlines:
+            yield Many("add_deadline", deadlines)
+        if not nodes:
+            yield from end_flow(dialect, FlowRow(flow.id, on_failure, 0, 0, 0, 0), followed)
+        unwanted = [_new(node, flow.id) for node in nodes if node.skipped and node.verdict is Verdict.SKIP]
+        over = yield from settle(dialect, WORKFLOW, unwanted, followed)
+        yield from advance(dialect, admission, WORKFLOW, over, followed)
+        return answer
+
+    async def flow(self, flow_id: str) -> FlowRow:
+        rows = await self._rows("flow", id=flow_id)
+        if not rows:
+            raise NotFoundError("flow", flow_id, "holdfast flow list")
+        return FlowRow(*rows[0])
+
+    async def nodes(self, flow_id: str) -> list[NodeRow]:
+        return [NodeRow(*row) for row in await self._rows("flow_nodes", flow_id=flow_id)]
+
+    async def node(self, job_id: str) -> tuple[str, str, int | None] | None:
+        rows = await self._rows("node_of", job_id=job_id)
+        return tuple(rows[0]) if rows else None
+
+    async def parents(self, job_id: str) -> list[Parent]:
+        return [Parent(*row) for row in await self._rows("node_parents", job_id=job_id)]
+
+    async def counts(self, flow_ids: Sequence[str]) -> dict[str, FlowRow]:
+
+        def script() -> Script[dict[str, FlowRow]]:
+            found = {}
+            for flow_id in flow_ids:
+                for row in (yield Query("flow", {"id": flow_id})):
+                    found[flow_id] = FlowRow(*row)
+            return found
+
+        return await self._driver.read(script())
+
+    async def kept(self, flow_id: str) -> list[NodeRow]:
+        return [NodeRow(*row) for row in await self._rows("flow_kept", flow_id=flow_id)]
+
+    async def ways(self, flow_id: str) -> list[Way]:
+        return [Way(parent, child, bool(cut)) for parent, child, cut in await self._rows("flow_edges", flow_id=flow_id)]
+
+    async def reasons(self, flow_id: str) -> dict[str, str | None]:
+        return dict(await self._rows("flow_reasons", flow_id=flow_id))
+
+    async def queued(self, flow_id: str) -> dict[str, int]:
+        return dict(await self._rows("flow_queued", flow_id=flow_id))
+
+    async def join(self, job_id: str) -> Join:
+        [(kind, need)] = await self._rows("node_join", job_id=job_id)
+        return Join(JoinKind(kind), need)
+
+    async def children(self, job_id: str) -> list[tuple[str, bool]]:
+        return [(name, bool(cut)) for name, cut in await self._rows("node_ways", job_id=job_id)]
+
+    async def retried_as(self, flow: Job) -> Job | None:
+        return await self._driver.read(_retry_of(flow))
+
+    async def _rows(self, name: str, **params: Any) -> list[Any]:
+        return await self._driver.read(rows_of(name, params))
+
+    async def cancel(self, flow_id: str, reason: str, *, hard: bool = False, actor: str = "client") -> int:
+        followed: list[Change] = []
+        done = await self._driver.write(self._cancel(flow_id, reason, hard, actor, followed))
+        _log(followed)
+        return done
+
+    def _cancel(self, flow_id: str, reason: str, hard: bool, actor: str, followed: list[Change]) -> Script[int]:
+        dialect = self._dialect
+        yield Query("lock_flow", {"id": flow_id})
+        rest = yield from cancel_rest(dialect, WORKFLOW, flow_id, reason, followed, actor=actor, hard=hard)
+        if not rest.flow.open:
+            yield from end_flow(dialect, rest.flow, followed, reason=reason)
+        return rest.cancelled
+
+    async def resume(self, flow_id: str, reason: str, actor: str = "client") -> int:
+        followed: list[Change] = []
+        now_ms = await now_of(self._driver)
+        done = await self._driver.write(
+            resume(self._dialect, self._admission, flow_id, reason, actor, now_ms, followed)
+        )
+        _log(followed)
+        return done
+
+
+def _known(plan: Plan) -> Script[Plan | Submitted]:
+    yield from ()
+    return plan
+
+
+def _planned(dialect: Dialect, flow_id: str, plan: Callable[[Stopped], Plan]) -> Script[Plan | Submitted]:
+    # Locked, so that nobody brings the old one back meanwhile.
+    yield Query("lock_flow", {"id": flow_id})
+    found = yield Query("get", {"id": flow_id})
+    counts = yield Query("flow", {"id": flow_id})
+    if not found or not counts:
+        raise NotFoundError("flow", flow_id, "holdfast flow list")
+    flow = Job._make(found[0])
+    before = yield from _retry_of(flow)
+    if before is not None:
+        return Submitted(before.id, False)
+    nodes = {row[0]: NodeRow(*row) for row in (yield Query("flow_nodes", {"flow_id": flow_id}))}
+    kept = {row[0]: NodeRow(*row) for row in (yield Query("flow_kept", {"flow_id": flow_id}))}
+    ways = [Way(*row) for row in (yield Query("flow_edges", {"flow_id": flow_id}))]
+    ids = dialect.array([node.job_id for node in nodes.values() if node.state not in SUCCESSFUL])
+    jobs = {job.id: job for job in map(Job._make, (yield Query("get_many", {"ids": ids})))}
+    return plan(Stopped(flow, FlowRow(*counts[0]), nodes, kept, ways, jobs))
+
+
+def _retry_of(flow: Job) -> Script[Job | None]:
+    walked = yield from walk(Filter(key_scope=flow.task, key=retry_key(flow.id)), 1, LAST_ID, FEW)
+    return walked.jobs[0] if walked.jobs else None
+
+
+def _node(node: NewNode, flow_id: str) -> NodeColumns:
+    join = (node.join.kind.value, node.join.n)
+    return NodeColumns(node.spec.id, flow_id, node.name, node.item, *join, len(node.parents), node.done, node.skipped)
+
+
+def _new(node: NewNode, flow_id: str) -> Waiting:
+    """A node that has just been created to wait."""
+    edges = (len(node.parents), node.done, node.skipped, 0)
+    return Waiting(node.spec.id, flow_id, node.join.kind.value, node.join.n, *edges, Canonical.WAITING.value, 1, 0)
+
+
+def _log(followed: list[Change]) -> None:
+    transitions.applied(followed, [move.job_id for change in followed for move in change.moves])

@@ -1,0 +1,82 @@
+"""The store's contract, part by part. What is not here, or in `store.open`, is its own."""
+
+from __future__ import annotations
+
+from holdfast.store.port.admin import (
+    CAP,
+    Admin,
+    ApiKeys,
+    Depth,
+    GateRow,
+    KeyRow,
+    Pause,
+    Queues,
+    ScheduleRow,
+    Schedules,
+    WorkerRow,
+    Workers,
+)
+from holdfast.store.port.dead import ALL, REPLAYED, DeadLetters, Group, Letter, Letters, Wanted
+from holdfast.store.port.graph import FlowRow, Graph, NewNode, NodeRow, Parent, Plan, Stopped, Way
+from holdfast.store.port.jobs import Applied, Jobs, Lease, Refusal, Signal, Stand, Submitted
+from holdfast.store.port.kept import Artifact, Kept
+from holdfast.store.port.log import Feed, Log, Origin
+from holdfast.store.port.reads import Attempt, Dead, Filter, Page, Reads, Retained, SignalRow
+from holdfast.store.port.store import Schema, Store
+from holdfast.store.port.upkeep import PurgeRow, SealRow, Upkeep
+from holdfast.store.port.wakeups import Wakeups
+
+__all__ = [
+    "ALL",
+    "CAP",
+    "REPLAYED",
+    "Admin",
+    "ApiKeys",
+    "Applied",
+    "Artifact",
+    "Attempt",
+    "Dead",
+    "DeadLetters",
+    "Depth",
+    "Feed",
+    "Filter",
+    "FlowRow",
+    "GateRow",
+    "Graph",
+    "Group",
+    "Jobs",
+    "Kept",
+    "KeyRow",
+    "Lease",
+    "Letter",
+    "Letters",
+    "Log",
+    "NewNode",
+    "NodeRow",
+    "Origin",
+    "Page",
+    "Parent",
+    "Pause",
+    "Plan",
+    "PurgeRow",
+    "Queues",
+    "Reads",
+    "Refusal",
+    "Retained",
+    "ScheduleRow",
+    "Schedules",
+    "Schema",
+    "SealRow",
+    "Signal",
+    "SignalRow",
+    "Stand",
+    "Stopped",
+    "Store",
+    "Submitted",
+    "Upkeep",
+    "Wakeups",
+    "Wanted",
+    "Way",
+    "WorkerRow",
+    "Workers",
+]

@@ -1,0 +1,177 @@
+"""Flows in the tables: submitted, looked at, cancelled and brought back in one transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from holdfast.kernel.graph.dag import Join
+from holdfast.kernel.graph.readiness import Tally, Verdict, decide
+from holdfast.kernel.job import Job, Spec
+from holdfast.store.port.jobs import Submitted
+
+
+class FlowRow(NamedTuple):
+    """A flow's counts."""
+
+    id: str
+    on_failure: str
+    nodes: int
+    open: int
+    failed: int
+    cancelled: int
+
+
+class NodeRow(NamedTuple):
+    """A node and where its job stands."""
+
+    job_id: str
+    name: str
+    item: int | None
+    join_kind: str
+    need: int
+    parents: int
+    taken: int
+    dead: int
+    broken: int
+    state: str
+    attempt: int
+    task: str
+    created_at_ms: int
+    due_at_ms: int
+    started_at_ms: int | None
+    finished_at_ms: int | None
+    tries: int
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(self.parents, self.taken, self.dead, self.broken)
+
+
+class Way(NamedTuple):
+    """An edge, by job ids; `cut` when the parent's branch left the child out."""
+
+    parent: str
+    child: str
+    cut: bool
+
+
+class Parent(NamedTuple):
+    """One of those that a node waits for, and what came out of it."""
+
+    name: str
+    item: int | None
+    state: str
+    outcome: str | None
+    job_id: str
+    cut: bool
+
+
+class NewNode(NamedTuple):
+    """A node to create: its job, its name, what it waits for. Parents are job ids, of this flow or an earlier one.
+
+    `done` counts those of the parents that have ended well before, in another flow: they are waited for no more. Nor
+    are those that `skipped` counts: they were skipped, or, in `cut`, left this one out.
+    """
+
+    spec: Spec
+    name: str
+    join: Join
+    parents: tuple[str, ...] = ()
+    done: int = 0
+    skipped: int = 0
+    deadlines: tuple[tuple[int, int], ...] = ()
+    """(at_ms, turn): when it moves up, and to which turn."""
+    item: int | None = None
+    cut: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """What becomes of it as it is created."""
+        return decide(self.join, Tally(len(self.parents), self.done, self.skipped))
+
+
+class Plan(NamedTuple):
+    """A flow to create, with all its nodes."""
+
+    flow: Spec
+    nodes: Sequence[NewNode]
+    on_failure: str
+
+
+class Stopped(NamedTuple):
+    """A flow, locked, with all that one that goes on with it is planned from."""
+
+    job: Job
+    row: FlowRow
+    nodes: dict[str, NodeRow]
+    kept: dict[str, NodeRow]
+    """Nodes of earlier flows that nodes of this one come after."""
+    ways: list[Way]
+    jobs: dict[str, Job]
+    """Those of its nodes that did not end well."""
+
+
+class Graph(Protocol):
+    """Flows, and the nodes that they are made of."""
+
+    async def submit(self, flow: Spec, nodes: Sequence[NewNode], on_failure: str) -> Submitted:
+        """Create a flow with all its nodes, or nothing when its key is held by another: that one is the answer."""
+        ...
+
+    async def go_on(self, flow_id: str, plan: Callable[[Stopped], Plan]) -> Submitted:
+        """Create the flow that is planned to go on with this one; one that was made before is the answer.
+
+        It is planned while nobody can bring the old one back. `plan` refuses by raising.
+        """
+        ...
+
+    async def cancel(self, flow_id: str, reason: str, *, hard: bool = False, actor: str = "client") -> int:
+        """Cancel every node that has not ended: at once, or by asking its worker. The flow ends with the last one."""
+        ...
+
+    async def resume(self, flow_id: str, reason: str, actor: str = "client") -> int:
+        """Bring a cancelled flow back: its cancelled nodes run, or wait, anew; how many did not end well."""
+        ...
+
+    async def flow(self, flow_id: str) -> FlowRow: ...
+
+    async def counts(self, flow_ids: Sequence[str]) -> dict[str, FlowRow]:
+        """The counts of several flows, by id."""
+        ...
+
+    async def nodes(self, flow_id: str) -> list[NodeRow]: ...
+
+    async def kept(self, flow_id: str) -> list[NodeRow]:
+        """The nodes of earlier flows that nodes of this one come after."""
+        ...
+
+    async def ways(self, flow_id: str) -> list[Way]:
+        """The edges into the nodes of a flow."""
+        ...
+
+    async def reasons(self, flow_id: str) -> dict[str, str | None]:
+        """Why nodes were skipped or cancelled, by job id."""
+        ...
+
+    async def queued(self, flow_id: str) -> dict[str, int]:
+        """When nodes became ready to run, by job id; those that never did are not in it."""
+        ...
+
+    async def node(self, job_id: str) -> tuple[str, str, int | None] | None:
+        """Flow id, name and item of the node that a job is; None for a job that is none."""
+        ...
+
+    async def parents(self, job_id: str) -> list[Parent]: ...
+
+    async def join(self, job_id: str) -> Join:
+        """How a node joins those that it comes after."""
+        ...
+
+    async def children(self, job_id: str) -> list[tuple[str, bool]]:
+        """Of each node that waits for this one, its name, and whether it was left out."""
+        ...
+
+    async def retried_as(self, flow: Job) -> Job | None:
+        """The flow that was made to go on with this one; None when there is none."""
+        ...

@@ -1,0 +1,92 @@
+"""What chores find and write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.kernel.job import Job, is_id
+from holdfast.kernel.lifecycle import Command
+from holdfast.kernel.policy import Lost
+from holdfast.store.database import Driver, is_there, now_of
+from holdfast.store.jobs.admission import Tables
+from holdfast.store.port import PurgeRow, SealRow
+from holdfast.store.script import rows_of
+from holdfast.store.upkeep.partitions import wanted, week_of
+from holdfast.store.upkeep.purging import drop_expired, prune, purge_payloads
+
+
+class SqlUpkeep:
+    """See `holdfast.store.port.Upkeep`."""
+
+    def __init__(self, driver: Driver, tables: Tables) -> None:
+        self._driver = driver
+        self._dialect = driver.dialect
+        self._tables = tables
+
+    async def lost(self, limit: int) -> list[Job]:
+        taken_over = [
+            f"{table.name}/{losses}"
+            for table in self._tables.values()
+            if table.policies.lost is Lost.TAKE_OVER
+            for losses in range(table.policies.crash_budget - 1)
+        ]
+        params = {"now_ms": self._dialect.now(), "taken_over": self._dialect.array(taken_over), "limit": limit}
+        rows = await self._driver.read(rows_of("lost", params))
+        return [Job._make(row) for row in rows]
+
+    async def expired(self, limit: int) -> list[Job]:
+        expirable = [
+            f"{table.name}/{row.source.value}"
+            for table in self._tables.values()
+            for row in table.transitions
+            if row.command == Command.EXPIRE
+        ]
+        params = {"now_ms": self._dialect.now(), "expirable": self._dialect.array(expirable), "limit": limit}
+        rows = await self._driver.read(rows_of("expired", params))
+        return [Job._make(row) for row in rows]
+
+    async def promote(self, now_ms: int, limit: int) -> int:
+        if not await is_there(self._driver, "deadline_passed", now_ms):
+            return 0
+        return await self._driver.write(self._dialect.promote(now_ms, limit))
+
+    async def add_seal(self, seal: SealRow) -> bool:
+        rows = await self._driver.write(rows_of("add_seal", seal._asdict()), single=True)
+        return bool(rows)
+
+    async def prune(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:
+        at_ms = await now_of(self._driver) if now_ms is None else now_ms
+        return await self._driver.write(prune(self._dialect, self._tables, _ids(job_ids), at_ms))
+
+    async def purge_payloads(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:
+        at_ms = await now_of(self._driver) if now_ms is None else now_ms
+        return await self._driver.write(purge_payloads(self._dialect, _ids(job_ids), at_ms))
+
+    async def drop_expired(self, limit: int, now_ms: int | None = None) -> tuple[int, int]:
+        at_ms = await now_of(self._driver) if now_ms is None else now_ms
+        return await self._driver.write(drop_expired(at_ms, limit))
+
+    async def ensure_partitions(self, now_ms: int | None = None, weeks: int = 4) -> list[str]:
+        if self._dialect.name == "sqlite":
+            return []
+        at_ms = await now_of(self._driver) if now_ms is None else now_ms
+        have = {row[0] for row in await self._driver.read(rows_of("partitions"))}
+        missing = [week for week in wanted(at_ms, weeks) if week.name not in have]
+        # One transaction each: the lock that it takes is held for a moment only.
+        return [week.name for week in missing if await self._partition("add_partition", week._asdict())]
+
+    async def drop_partitions(self, now_ms: int | None = None) -> list[str]:
+        if self._dialect.name == "sqlite":
+            return []
+        this_week, _ = week_of(await now_of(self._driver) if now_ms is None else now_ms)
+        names = [row[0] for row in await self._driver.read(rows_of("partitions")) if row[0] < this_week]
+        return [name for name in names if await self._partition("drop_partition", {"name": name})]
+
+    async def _partition(self, statement: str, params: dict[str, Any]) -> bool:
+        [(done,)] = await self._driver.write(rows_of(statement, params), single=True)
+        return bool(done)
+
+
+def _ids(job_ids: Sequence[str]) -> list[str]:
+    return [job_id for job_id in dict.fromkeys(job_ids) if is_id(job_id)]
