@@ -13,6 +13,7 @@ from holdfast.chores.pruner import Pruner
 from holdfast.chores.reaper import Reaper
 from holdfast.chores.scheduler import Scheduler
 from holdfast.chores.sealer import Sealer
+from holdfast.chores.sweeper import Sweeper
 from holdfast.observe.logs import get_logger
 from holdfast.store.port import Store
 
@@ -25,7 +26,15 @@ class Chore(Protocol):
     async def run_once(self, now_ms: int | None = None) -> object: ...
 
 
-EVERY_S = {"reaper": 1.0, "expirer": 1.0, "scheduler": 1.0, "promoter": 1.0, "sealer": 2.0, "pruner": 60.0}
+EVERY_S = {
+    "reaper": 1.0,
+    "expirer": 1.0,
+    "scheduler": 1.0,
+    "promoter": 1.0,
+    "sealer": 2.0,
+    "pruner": 60.0,
+    "sweeper": 60.0,
+}
 MAKES_WORK = {"reaper", "expirer", "scheduler", "promoter"}
 BUSY_SHARE, IDLE_SHARE = 0.03, 0.5
 """What of a process's time a sealer that is behind may take, beside workers that run jobs and beside such that wait."""
@@ -40,6 +49,7 @@ class Chores:
             "promoter": Promoter(store),
             "sealer": Sealer(store),
             "pruner": Pruner(store),
+            "sweeper": Sweeper(store),
         }
         self._wakeups = store.wakeups
         self._tasks: list[asyncio.Task[None]] = []

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from holdfast.catalog import KNOWN
+from holdfast.files.port import Files
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.store.admin.admin import SqlAdmin
@@ -14,6 +15,7 @@ from holdfast.store.admin.api_keys import SqlApiKeys
 from holdfast.store.admin.dead import SqlDeadLetters
 from holdfast.store.admin.queues import SqlQueues, SqlWorkers
 from holdfast.store.admin.schedules import SqlSchedules
+from holdfast.store.blobs.chunks import Chunks
 from holdfast.store.database import Driver, now_of
 from holdfast.store.graph.graph import SqlGraph
 from holdfast.store.jobs.admission import Admission
@@ -33,13 +35,14 @@ P = TypeVar("P")
 class SqlStore:
     """See `holdfast.store.port.Store`."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, files: Files | None = None) -> None:
         self.driver = driver
         self.tables: dict[str, Lifecycle] = dict(KNOWN)
         admission = self._admission = Admission(self.tables)
         self.reads = SqlReads(driver, self.tables)
         self.log = SqlLog(driver)
-        self.kept = SqlKept(driver)
+        self.files = Chunks(driver) if files is None else files
+        self.kept = SqlKept(driver, self.files)
         self.jobs = SqlJobs(driver, admission, self.reads)
         self.graph = SqlGraph(driver, admission)
         self.upkeep = SqlUpkeep(driver, self.tables)

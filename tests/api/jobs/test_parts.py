@@ -21,6 +21,14 @@ PARTS = ("events", "attempts", "logs", "artifacts", "artifacts/x", "result", "ex
 NOBODY = "018bcfe5-6800-7000-8000-000000000001"
 
 
+MUCH = bytes(range(256)) * 12_345
+
+
+def leave_much(ctx: Context) -> None:
+    ctx.artifact("much", MUCH)
+    ctx.artifact("none", b"")
+
+
 def leave(ctx: Context, name: str) -> str:
     ctx.artifact(name, b"<script>alert(1)</script>")
     ctx.log.info("left it", bytes=25)
@@ -105,6 +113,30 @@ def test_artifacts_are_saved_and_never_run(client: Client, engine: Engine, name:
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["content-disposition"].startswith("attachment; filename*=UTF-8''")
+
+
+def test_a_large_artifact_comes_as_it_is_with_its_length(client: Client, engine: Engine) -> None:
+    engine.task(leave_much)
+    job = engine.submit("leave_much", {})
+    drain(engine)
+    answer = client.get(f"/api/jobs/{job.id}/artifacts/much")
+    assert answer.headers["content-length"] == str(len(MUCH))
+    assert answer.content == MUCH
+    empty = client.get(f"/api/jobs/{job.id}/artifacts/none")
+    assert (empty.status_code, empty.content, empty.headers["content-length"]) == (200, b"", "0")
+
+
+def test_an_artifact_whose_bytes_are_gone_is_not_found(client: Client, engine: Engine) -> None:
+    engine.task(leave)
+    job = engine.submit("leave", {"name": "a.txt"})
+    drain(engine)
+
+    async def lose() -> int:
+        files = (await engine.opened()).files
+        return await files.remove(await files.idle(1 << 62), 1 << 62)
+
+    assert engine.portal.call(lose()) == 1
+    assert client.get(f"/api/jobs/{job.id}/artifacts/a.txt").status_code == 404
 
 
 def test_an_artifact_that_is_not_there_names_those_that_are(client: Client, engine: Engine) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
+from starlette.responses import StreamingResponse
 
 from holdfast.api.deps import StoreDep
 from holdfast.api.jobs.read import job_of
@@ -98,16 +100,25 @@ async def artifact(id: Id, name: str, request: Request, store: StoreDep) -> Resp
     """One file that a job left, as it is, to be saved and never to be run by a browser."""
     known_only(request, set())
     job = await job_of(store, id)
-    body = None if "\x00" in name else await store.kept.artifact(job.id, name)
-    if body is None:
+    found = None if "\x00" in name else await store.kept.artifact(job.id, name)
+    if found is None:
         names = [each.name for each in await store.kept.artifacts(job.id)]
         raise Problem("not_found", f"job {job.id} left no file {name[:100]!r}", field="name", allowed=names[:100])
     headers = {
+        "Content-Length": str(found.size),
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}",
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "default-src 'none'; sandbox",
     }
-    return Response(body, media_type="application/octet-stream", headers=headers)
+    pieces = store.files.read(found.blob)
+    first = await anext(pieces, b"")  # a blob that is gone is a 404 as long as nothing has been sent
+    return StreamingResponse(_chained(first, pieces), media_type="application/octet-stream", headers=headers)
+
+
+async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece
 
 
 @router.get(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from holdfast.cli.exits import UsageError
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Here, Invocation, Output
 from holdfast.cli.job.table import progress_words
 from holdfast.cli.job.waiting import get
 from holdfast.cli.render import COLOURS, rows, short_time, table
@@ -22,6 +23,8 @@ from holdfast.tasks.job_log import LOG
 from holdfast.views.job import PROGRESS, iso, label
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from holdfast.store.port import SignalRow
 
 JobId = Annotated[str, Parameter(name="ID")]
@@ -164,18 +167,13 @@ async def artifacts(
     async with here.store() as store:
         job = await get(store, job_id)
         found = await store.kept.artifacts(job.id)
-        body = None if name is None else await store.kept.artifact(job.id, name)
-    if name is not None:
-        if body is None:
-            there = ", ".join(each.name for each in found) or "none"
-            raise NotFoundError("artifact", name, remedy=f"job {job.id} has: {there}")
-        if out is not None:
-            out.write_bytes(body)
-            here.say(f"{len(body):,} bytes to {out}")
-        else:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(body)
-    elif here.is_json:
+        if name is not None:
+            chosen = next((each for each in found if each.name == name), None)
+            if chosen is None:
+                there = ", ".join(each.name for each in found) or "none"
+                raise NotFoundError("artifact", name, remedy=f"job {job.id} has: {there}")
+            return await _write(here, store.files.read(chosen.blob), chosen.size, out)
+    if here.is_json:
         here.print_json([{"name": each.name, "size": each.size, "at": iso(each.at_ms)} for each in found])
     elif here.output is Output.IDS:
         here.print_ids(each.name for each in found)
@@ -184,3 +182,13 @@ async def artifacts(
     else:
         lines = [[each.name, f"{each.size:,}", short_time(iso(each.at_ms))] for each in found]
         here.print(rows(table("name", "bytes", "at", right=["bytes"], whole=["name"]), lines))
+
+
+async def _write(here: Invocation, data: AsyncIterator[bytes], size: int, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.flush()
+    with nullcontext(sys.stdout.buffer) if out is None else out.open("wb") as file:
+        async for piece in data:
+            file.write(piece)
+    if out is not None:
+        here.say(f"{size:,} bytes to {out}")

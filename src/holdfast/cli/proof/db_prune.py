@@ -29,6 +29,7 @@ async def prune(*, dry_run: DryRun = False, yes: Yes = False, here: Here) -> Non
     """
     from holdfast.chores.pruner import Pruner
     from holdfast.chores.sealer import Sealer
+    from holdfast.chores.sweeper import Sweeper
 
     if dry_run and yes:
         raise UsageError("--dry-run and --yes contradict each other", remedy="give one of them")
@@ -40,6 +41,9 @@ async def prune(*, dry_run: DryRun = False, yes: Yes = False, here: Here) -> Non
             while not swept:
                 pruned = await pruner.run_once()
                 jobs, events, swept = jobs + pruned.jobs, events + pruned.events, pruned.swept
+            sweeper = Sweeper(store)
+            while not (await sweeper.run_once()).done:
+                pass
     count = f"{jobs:,} job{'' if jobs == 1 else 's'}"
     words = f"{count} and {events:,} events removed" if yes else f"{count} would be removed"
     here.print_record({"dry_run": not yes, "jobs": jobs, "events": events}, words, jobs)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast.files.pieces import whole
+from holdfast.files.port import Files
 from holdfast.store.port import Artifact
 from holdfast.store.script import rows_of
 
@@ -14,8 +16,9 @@ if TYPE_CHECKING:
 class SqlKept:
     """See `holdfast.store.port.Kept`."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, files: Files) -> None:
         self._driver = driver
+        self._files = files
 
     async def _get(self, statement: str, /, **params: Any) -> list[Any]:
         return await self._driver.read(rows_of(statement, params))
@@ -44,12 +47,13 @@ class SqlKept:
     async def artifacts(self, job_id: str) -> list[Artifact]:
         return [Artifact(*row) for row in await self._get("artifacts", job_id=job_id)]
 
-    async def artifact(self, job_id: str, name: str) -> bytes | None:
+    async def artifact(self, job_id: str, name: str) -> Artifact | None:
         rows = await self._get("artifact", job_id=job_id, name=name)
-        return bytes(rows[0][0]) if rows else None
+        return Artifact(*rows[0]) if rows else None
 
     async def keep_artifact(self, job_id: str, attempt: int, owner: str, name: str, data: bytes) -> bool:
-        return await self._keep("keep_artifact", job_id=job_id, attempt=attempt, owner=owner, name=name, data=data)
+        blob = (await self._files.put(whole(data)))._asdict()
+        return await self._keep("keep_artifact", job_id=job_id, attempt=attempt, owner=owner, name=name, **blob)
 
     async def discard_artifacts(self, job_id: str, attempt: int) -> None:
         await self._driver.write(rows_of("discard_artifacts", {"job_id": job_id, "attempt": attempt}), single=True)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from holdfast.files.port import Blob
+
 
 class Artifact(NamedTuple):
-    """An artifact's name and size; its bytes are read apart."""
+    """A job's name for a blob."""
 
     name: str
     size: int
     at_ms: int
+    digest: str
+
+    @property
+    def blob(self) -> Blob:
+        return Blob(self.digest, self.size)
 
 
 class Kept(Protocol):
@@ -30,7 +37,7 @@ class Kept(Protocol):
 
     async def artifacts(self, job_id: str) -> list[Artifact]: ...
 
-    async def artifact(self, job_id: str, name: str) -> bytes | None: ...
+    async def artifact(self, job_id: str, name: str) -> Artifact | None: ...
 
     async def keep_artifact(self, job_id: str, attempt: int, owner: str, name: str, data: bytes) -> bool: ...
 

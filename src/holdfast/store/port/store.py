@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
+from holdfast.files.port import Files
 from holdfast.kernel.errors import StoreError
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.store.port.admin import Admin
@@ -44,6 +45,11 @@ class Store(Protocol):
 
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def files(self) -> Files:
+        """Where the bytes are that rows name."""
+        ...
+
     @property
     def kept(self) -> Kept: ...
     @property

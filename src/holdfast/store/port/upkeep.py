@@ -74,6 +74,10 @@ class Upkeep(Protocol):
         """Remove up to `limit` signals and op_ids whose time is over; how many of each were removed."""
         ...
 
+    async def named_blobs(self, digests: Sequence[str]) -> set[str]:
+        """Which of these blobs some row names: all others are nobody's."""
+        ...
+
     async def ensure_partitions(self, now_ms: int | None = None, weeks: int = 4) -> list[str]:
         """Make the log's partitions for this week and the coming ones; the names of those that are new.
 

@@ -223,9 +223,34 @@ CREATE TABLE holdfast_artifact (
     name text NOT NULL,
     attempt integer NOT NULL,
     at_ms bigint NOT NULL,
-    data bytea NOT NULL,
+    digest text NOT NULL,
+    size bigint NOT NULL,
     PRIMARY KEY (job_id, name)
 );
+CREATE INDEX holdfast_artifact_digest ON holdfast_artifact (digest);
+
+CREATE TABLE holdfast_blob (
+    digest text NOT NULL PRIMARY KEY,
+    put_id uuid NOT NULL,
+    size bigint NOT NULL,
+    at_ms bigint NOT NULL
+);
+
+-- Puts of more than one chunk, as long as they are under way.
+CREATE TABLE holdfast_put (
+    id uuid NOT NULL PRIMARY KEY,
+    at_ms bigint NOT NULL
+);
+
+CREATE TABLE holdfast_chunk (
+    put_id uuid NOT NULL,
+    start bigint NOT NULL,
+    size integer NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (put_id, start)
+);
+-- What is put there is compressed already where that pays.
+ALTER TABLE holdfast_chunk ALTER COLUMN data SET STORAGE EXTERNAL;
 
 CREATE TABLE holdfast_worker (
     owner text NOT NULL PRIMARY KEY,

@@ -170,8 +170,31 @@ CREATE TABLE holdfast_artifact (
     name text NOT NULL,
     attempt integer NOT NULL,
     at_ms integer NOT NULL,
-    data blob NOT NULL,
+    digest text NOT NULL,
+    size integer NOT NULL,
     PRIMARY KEY (job_id, name)
+) STRICT;
+CREATE INDEX holdfast_artifact_digest ON holdfast_artifact (digest);
+
+CREATE TABLE holdfast_blob (
+    digest text NOT NULL PRIMARY KEY,
+    put_id text NOT NULL,
+    size integer NOT NULL,
+    at_ms integer NOT NULL
+) STRICT;
+
+-- Puts of more than one chunk, as long as they are under way.
+CREATE TABLE holdfast_put (
+    id text NOT NULL PRIMARY KEY,
+    at_ms integer NOT NULL
+) STRICT;
+
+CREATE TABLE holdfast_chunk (
+    put_id text NOT NULL,
+    start integer NOT NULL,
+    size integer NOT NULL,
+    data blob NOT NULL,
+    PRIMARY KEY (put_id, start)
 ) STRICT;
 
 CREATE TABLE holdfast_worker (

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -222,6 +223,7 @@ class SqliteDriver:
             done = named("sqlite", "migration_done").text
             taken = connection.execute("SELECT 1 FROM holdfast_migration WHERE name = ?", (name,)).fetchone()
             if not taken:
+                connection.create_function("sha256", 1, lambda data: sha256(data).hexdigest(), deterministic=True)
                 for statement in text.split(";\n"):
                     connection.execute(statement)
                 connection.execute(done, {"name": name})

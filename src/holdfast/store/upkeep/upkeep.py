@@ -67,6 +67,10 @@ class SqlUpkeep:
         at_ms = await now_of(self._driver) if now_ms is None else now_ms
         return await self._driver.write(drop_expired(at_ms, limit))
 
+    async def named_blobs(self, digests: Sequence[str]) -> set[str]:
+        rows = await self._driver.read(rows_of("named_blobs", {"digests": self._dialect.array(digests)}))
+        return {row[0] for row in rows}
+
     async def ensure_partitions(self, now_ms: int | None = None, weeks: int = 4) -> list[str]:
         if self._dialect.name == "sqlite":
             return []
