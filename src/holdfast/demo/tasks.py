@@ -60,40 +60,6 @@ def night(url: str) -> Night:
             total += ctx.step(f"len:{word}", len, word)
         return total
 
-    edition = app.pipeline("edition", Edition, queue=QUEUE, lease="2s")
-
-    @edition.stage
-    def ingest(config: Edition) -> list[str]:
-        time.sleep(0.4)
-        return [f"{story}, {config.day}" for story in ("flood", "election", "cup final")]
-
-    @edition.stage
-    def brief(ingest: list[str]) -> str:
-        time.sleep(0.4)
-        return f"{len(ingest)} stories"
-
-    @edition.stage(enabled="with_crossword")
-    def crossword() -> str:
-        return "6 across"
-
-    letters = app.flow("letters")
-
-    @letters.task(queue=QUEUE, lease="2s")
-    def collect(received: int) -> list[str]:
-        time.sleep(0.2)
-        return [("praise", "complaint")[n % 2] for n in range(received)]
-
-    @letters.task(map_over=collect, queue=QUEUE, lease="2s")
-    def answer(letter: str) -> str:
-        time.sleep(0.2)
-        return f"answered a {letter}"
-
-    @letters.task(after=answer, queue=QUEUE, lease="2s")
-    def page(answer: list[str]) -> str:
-        return f"a page of {len(answer)} letters"
-
-    letters.branch(after=collect, cases=[(lambda letters: len(letters) > 0, answer)])
-
     @app.task(lifecycle="sandbox", queue=QUEUE, lease="2s")
     def typeset(headline: str) -> str:
         code = "import sys; print(sys.argv[1].upper())"
@@ -116,7 +82,48 @@ def night(url: str) -> Night:
                 return f"left after {tick / 10:.1f} s, as asked"
         return "all quiet"
 
-    return Night(app, fetch, words, edition, letters, typeset, print_run, invoice, watch)
+    return Night(app, fetch, words, _edition(app), _letters(app), typeset, print_run, invoice, watch)
+
+
+def _edition(app: Engine) -> Pipeline[Edition]:
+    edition = app.pipeline("edition", Edition, queue=QUEUE, lease="2s")
+
+    @edition.stage
+    def ingest(config: Edition) -> list[str]:
+        time.sleep(0.4)
+        return [f"{story}, {config.day}" for story in ("flood", "election", "cup final")]
+
+    @edition.stage
+    def brief(ingest: list[str]) -> str:
+        time.sleep(0.4)
+        return f"{len(ingest)} stories"
+
+    @edition.stage(enabled="with_crossword")
+    def crossword() -> str:
+        return "6 across"
+
+    return edition
+
+
+def _letters(app: Engine) -> Flow:
+    letters = app.flow("letters")
+
+    @letters.task(queue=QUEUE, lease="2s")
+    def collect(received: int) -> list[str]:
+        time.sleep(0.2)
+        return [("praise", "complaint")[n % 2] for n in range(received)]
+
+    @letters.task(map_over=collect, queue=QUEUE, lease="2s")
+    def answer(letter: str) -> str:
+        time.sleep(0.2)
+        return f"answered a {letter}"
+
+    @letters.task(after=answer, queue=QUEUE, lease="2s")
+    def page(answer: list[str]) -> str:
+        return f"a page of {len(answer)} letters"
+
+    letters.branch(after=collect, cases=[(lambda letters: len(letters) > 0, answer)])
+    return letters
 
 
 def _print(ledger: Path, job_id: str, sheet: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.kernel.job import Job
+    from holdfast.kernel.lifecycle import Lifecycle
     from holdfast.store.port import Store
 
 PAGE = 500
@@ -79,22 +80,15 @@ async def cancel(
         else:
             done, left = await commands.cancel_many(store, jobs, reason, mode, ACTOR)
         now = {job.id: job for job in await store.reads.get_many(done)}
-    items = [
-        {
-            "id": job_id,
-            "task": now[job_id].task,
-            "state": _words(now[job_id], label(tables[now[job_id].lifecycle], now[job_id].state)),
-        }
-        for job_id in done
-        if job_id in now
-    ]
+    items = [_item(job, tables[job.lifecycle]) for job_id in done if (job := now.get(job_id))]
     asked = any(job.cancel_requested and job.finished_at_ms is None for job in now.values())
     tell(here, "cancel", "cancelled, or asked to stop" if asked else "cancelled", items, left, dry)
     return Exit.CONFLICT if left and not dry else Exit.OK
 
 
-def _words(job: Job, state: str) -> str:
-    return f"{state}, asked to stop" if job.cancel_requested else state
+def _item(job: Job, table: Lifecycle) -> dict[str, Any]:
+    asked = ", asked to stop" if job.cancel_requested else ""
+    return {"id": job.id, "task": job.task, "state": label(table, job.state) + asked}
 
 
 async def _living(

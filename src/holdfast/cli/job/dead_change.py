@@ -15,7 +15,7 @@ from holdfast.cli.pairs import named_values
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from holdfast.store.port import Letter, Store, Wanted
+    from holdfast.store.port import Letter, Store, Submitted, Wanted
     from holdfast.tasks.registry import Registry
 
 ACTOR = "cli"
@@ -69,28 +69,32 @@ async def replay(
     async with here.store() as store:
         letters = await _chosen(store, ids, wanted)
         edits = named_values(edit, "--edit", _texts(registry, letters))
-        items: list[dict[str, Any]] = []
         if dry:
-            for letter in letters:
-                again = f"was replayed as {letter.replayed_as}" if letter.replayed_as else ""
-                items.append(
-                    {"id": letter.job_id, "task": letter.task, "reason_code": letter.reason_code, "note": again}
-                )
+            items = [_dry(letter) for letter in letters]
         else:
             chosen = [letter.job_id for letter in letters]
             answers = await dead.replay(store, chosen, edits=edits, check=check, actor=ACTOR, reason=reason)
             store.wakeups.ring()
-            items = [
-                {"id": new.job_id, "of": old, "created": new.created, "task": letter.task}
-                for letter in letters
-                for old, new in [(letter.job_id, answers[letter.job_id])]
-            ]
+            items = [_item(letter, answers[letter.job_id]) for letter in letters]
     if here.output is Output.TABLE and not dry:
-        for item in items:
-            here.print(f"{item['id']}  {item['task']}")
-            here.say(f"in place of {item['of']}{'' if item['created'] else ': it was replayed before'}")
+        _tell_each(here, items)
     else:
         tell(here, "replay", "replayed", items, {}, dry)
+
+
+def _dry(letter: Letter) -> dict[str, Any]:
+    again = f"was replayed as {letter.replayed_as}" if letter.replayed_as else ""
+    return {"id": letter.job_id, "task": letter.task, "reason_code": letter.reason_code, "note": again}
+
+
+def _item(letter: Letter, again: Submitted) -> dict[str, Any]:
+    return {"id": again.job_id, "of": letter.job_id, "created": again.created, "task": letter.task}
+
+
+def _tell_each(here: Here, items: list[dict[str, Any]]) -> None:
+    for item in items:
+        here.print(f"{item['id']}  {item['task']}")
+        here.say(f"in place of {item['of']}{'' if item['created'] else ': it was replayed before'}")
 
 
 async def discard(
