@@ -16,7 +16,7 @@ ROOM = 20
 """A folder of more files than this is several rooms."""
 RUN = 6
 """As many lines that stand together in two places are a repetition."""
-STORE_DOOR = re.compile(r"holdfast\.store(\.port|\.open)?")
+STORE_INSIDE = re.compile(r"holdfast\.store\.(?!(port|open)$).+")
 THIN = re.compile(r"[\s()\[\]{},:;]*(?:(?:else|try|pass|return|finally)\s*:?)?")
 LEFT_OUT = re.compile(r"(?:import |from \S+ import |#|--|@overload)")
 
@@ -95,9 +95,7 @@ def imports_past_the_door(checkout: Path) -> list[tuple[str, str]]:
         for module, names in imported_modules(checkout).items()
         if not f"{module}.".startswith("holdfast.store.")
         for imported in sorted(names)
-        if imported.startswith("holdfast.store.")
-        and not STORE_DOOR.fullmatch(imported)
-        and not _its_own(module, imported)
+        if STORE_INSIDE.fullmatch(imported) and not _its_own(module, imported)
     ]
 
 
