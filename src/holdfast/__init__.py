@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.engine import Engine
-    from holdfast.executors.ending import Partial, Skip
     from holdfast.kernel.errors import (
         HoldfastError,
         LeaseConflictError,
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.runtime.handle import JobCancelledError, JobFailedError, JobHandle, WaitTimeoutError
     from holdfast.systems.pipeline.stage import Breaker
     from holdfast.systems.pipeline.stage_context import StageContext
+    from holdfast.tasks.answers import Partial, Skip
     from holdfast.tasks.context import Context
     from holdfast.tasks.limits import Limit
 
@@ -35,9 +35,9 @@ _HOMES = {
     "LeaseConflictError": "holdfast.kernel.errors",
     "Lifecycle": "holdfast.kernel.lifecycle",
     "Limit": "holdfast.tasks.limits",
-    "Partial": "holdfast.executors.ending",
+    "Partial": "holdfast.tasks.answers",
     "PermanentError": "holdfast.kernel.errors",
-    "Skip": "holdfast.executors.ending",
+    "Skip": "holdfast.tasks.answers",
     "StageContext": "holdfast.systems.pipeline.stage_context",
     "TransientError": "holdfast.kernel.errors",
     "Transition": "holdfast.kernel.lifecycle",

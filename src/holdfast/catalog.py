@@ -22,6 +22,13 @@ BUILT_IN_SYSTEMS = (
     "holdfast.systems.flow:SYSTEM",
     "holdfast.systems.sandbox:SYSTEM",
 )
+BUILT_IN_EXECUTORS: Mapping[str, str] = MappingProxyType(
+    {
+        "loop": "holdfast.executors.inline:Inline",
+        "thread": "holdfast.executors.threaded:Threaded",
+        "process": "holdfast.executors.apart:Apart",
+    }
+)
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -39,9 +46,9 @@ class System(NamedTuple):
     lifecycles: tuple[str, ...] = ()
     """Tables that its jobs follow."""
     executors: Mapping[str, str] = NONE
-    """By the name that a task's work asks for: who runs it."""
+    """By the name that a task's work asks for: who runs it, made from a `Place`."""
     around: str | None = None
-    """What is worked out before and after a run of its jobs."""
+    """What is worked out before and after a run of its jobs: an `Around`, made from the registry and the store."""
     views: str | None = None
     """How its jobs are shown and explained, where that differs from all jobs'."""
     routes: str | None = None
@@ -67,6 +74,18 @@ def systems() -> tuple[System, ...]:
 
     others = sorted(entry_points(group=GROUP), key=lambda point: point.name)
     return (*(load(path) for path in BUILT_IN_SYSTEMS), *(point.load() for point in others))
+
+
+@cache
+def executors() -> Mapping[str, str]:
+    """Where each executor is, by the name that works ask for."""
+    return {**BUILT_IN_EXECUTORS, **{name: path for system in systems() for name, path in system.executors.items()}}
+
+
+@cache
+def arounds() -> Mapping[str, str]:
+    """By the lifecycle that jobs follow: where that is which goes on around their runs."""
+    return {load(table).name: each.around for each in systems() if each.around for table in each.lifecycles}
 
 
 @cache

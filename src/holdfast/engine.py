@@ -90,7 +90,8 @@ class Engine(Runtime):
         """
         from holdfast.systems.flow.declare.flow import Flow
 
-        if name in self.flows:
+        flows = self.registry.wholes(Flow)
+        if name in flows:
             raise HoldfastError(f"two flows are named {name!r}", field="name", remedy="give one of them another name")
-        flow = self.flows[name] = Flow(self, name, on_failure=on_failure)
+        flow = flows[name] = Flow(self, name, on_failure=on_failure)
         return flow

@@ -103,7 +103,7 @@ async def _spoil(app: Engine, job_id: str) -> None:
     @app.task(retries=0, on_exhausted="dead_letter", name="typed2")
     def typed(n: list[str]) -> None: ...
 
-    object.__setattr__(task, "signature", app.registry.get("typed2").signature)
+    object.__setattr__(task, "work", app.registry.get("typed2").work)
 
 
 @pytest.mark.rule("D15")

@@ -21,6 +21,7 @@ from holdfast.kernel.state import State
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.task import Options, Task
 from holdfast.store.port import Letter, Store
+from holdfast.systems.flow.declare.flow import flows_of
 from holdfast.tasks.durations import Duration
 from holdfast.views.shown import ShownJob, labelled
 
@@ -69,7 +70,7 @@ class RemoteEngine(Engine):
 
     def flow(self, name: str, *, on_failure: str = "fail_fast") -> RemoteFlow:
         """A flow of the API's, by its name. It may be declared here too, node by node: for the types of its input."""
-        flow = self.flows[name] = RemoteFlow(self, name, on_failure=on_failure)
+        flow = flows_of(self)[name] = RemoteFlow(self, name, on_failure=on_failure)
         return flow
 
     def submit(self, task: str, args: Mapping[str, Any] | None = None, **options: Any) -> JobHandle[Any]:
@@ -83,7 +84,7 @@ class RemoteEngine(Engine):
             raise HoldfastError(f"unknown option {unknown[0]!r}", field=unknown[0], remedy=f"known: {known}")
         said, trace = sent(Options(**options))
         named = args or {}
-        payload = encode(named, what="args") if definition is None else definition.signature.pack_named(named)
+        payload = encode(named, what="args") if definition is None else definition.work.pack_named(named)
         create = self.acreate([{"task": task, "args": json.loads(payload), **said}], trace)
         [job_id] = await self.portal.hop(create)
         return JobHandle(self, job_id, definition)

@@ -34,7 +34,7 @@ def checker(registry: Registry) -> Check:
 
     def check(task: str, args: Mapping[str, Any]) -> str:
         known = registry.find(task)
-        return encode(dict(args), what="args") if known is None else known.signature.pack_named(args)
+        return encode(dict(args), what="args") if known is None else known.work.pack_named(args)
 
     return check
 

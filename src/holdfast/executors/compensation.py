@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from holdfast.executors.port import JobLink
+from holdfast.executors.threads import Threads
 from holdfast.kernel import outcome as o
 from holdfast.kernel.errors import ErrorClass
 from holdfast.kernel.job import Failure, Job
-from holdfast.kernel.payload.encoding import encode
-from holdfast.store.port import Signal, Store
 
 Undo = Callable[[Any], Any]
 Undoes = Mapping[str, Undo]
-Apart = Callable[[Callable[[], Any]], Awaitable[Any]]
-STEP_UNDONE = "job_step_compensated"
 
 
 def failed_for_good(outcome: o.Outcome, job: Job) -> Failure | None:
@@ -35,23 +33,30 @@ def failed_for_good(outcome: o.Outcome, job: Job) -> Failure | None:
     return None
 
 
-async def compensate(store: Store, job: Job, owner: str, undoes: Undoes, failure: Failure, apart: Apart) -> o.Outcome:
-    """Undo the job's steps, each logged as a signal; the failure as compensated, or as one that needs a person."""
-    for name, _ in reversed(await store.kept.steps(job.id)):
+async def compensate(link: JobLink, undoes: Undoes, failure: Failure) -> o.Outcome:
+    """Undo the job's steps, each put on record; the failure as compensated, or as one that needs a person."""
+    for name in reversed(await link.steps()):
         undo = undoes.get(name) or undoes.get(name.partition(":")[0])
         if undo is None:
             continue
-        result = json.loads(await store.kept.step(job.id, name) or "null")
+        result = json.loads(await link.load_step(name) or "null")
         try:
             if inspect.iscoroutinefunction(undo):
                 await undo(result)
             else:
-                await apart(partial(undo, result))
+                await _in_thread(partial(undo, result))
         except Exception as error:
             message = f"step {name!r} could not be undone: {type(error).__name__}: {error}"
             context = failure.context | {"step": name, "after": f"{failure.code}: {failure.message}"}
             broken = Failure("compensation_failed", ErrorClass.PERMANENT.value, message, context, "commit")
             return o.Fail(broken, "compensation_failed")
-        said = encode({"step": name}, what="signal")
-        await store.jobs.signal([Signal(job.id, job.attempt, STEP_UNDONE, owner, said)])
+        await link.step_undone(name)
     return o.Fail(failure, compensated=True)
+
+
+async def _in_thread(undo: Callable[[], Any]) -> None:
+    threads = Threads(1)
+    try:
+        await threads.run(undo)
+    finally:
+        threads.close()

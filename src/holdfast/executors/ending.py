@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import traceback
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -17,9 +17,9 @@ from holdfast.kernel.payload.encoding import sanitise
 from holdfast.kernel.policy import Exhausted
 from holdfast.kernel.settle import stop_reason
 from holdfast.observe import redact
+from holdfast.tasks.answers import Partial, Skip
 from holdfast.tasks.context import Context, JobStopped
 
-T = TypeVar("T")
 MESSAGE_CHARS = 2_000
 TRACE_LINES = 12
 OUR_ROOMS = (
@@ -31,18 +31,6 @@ OUR_ROOMS = (
 )
 """Frames from here say nothing of a handler."""
 PLAIN = 1 << 53
-
-
-class Skip(Exception):
-    """Raised by a handler that finds nothing to do: the job ends well, as skipped."""
-
-
-class Partial(Generic[T]):
-    """Returned by a handler that did some of its work: the job ends with this result, marked as partial."""
-
-    def __init__(self, result: T, reason: str | None = None) -> None:
-        self.result = result
-        self.reason = reason
 
 
 def returned(value: Any, ctx: Context | None) -> o.Outcome:

@@ -1,4 +1,4 @@
-"""How a context reaches the store from where its handler runs."""
+"""How a context reaches its job's link from where its handler runs."""
 
 from __future__ import annotations
 
@@ -6,45 +6,16 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from holdfast.executors.port import JobLink
 from holdfast.kernel.errors import LeaseConflictError
-from holdfast.kernel.job import Job
-from holdfast.store.port import Store
 
 T = TypeVar("T")
-
-
-class LoopLink:
-    """From the worker's loop. Every write carries the fence: a job that was lost keeps nothing more."""
-
-    def __init__(self, store: Store, owner: str, job: Job) -> None:
-        self._kept = store.kept
-        self._owner = owner
-        self._job = job
-
-    async def load_step(self, name: str) -> str | None:
-        return await self._kept.step(self._job.id, name)
-
-    async def save_step(self, name: str, result: str) -> None:
-        self._ours(await self._kept.keep_step(self._job.id, self._job.attempt, self._owner, name, result))
-
-    async def load_checkpoint(self) -> str | None:
-        return await self._kept.checkpoint(self._job.id)
-
-    async def save_checkpoint(self, data: str) -> None:
-        self._ours(await self._kept.keep_checkpoint(self._job.id, self._job.attempt, self._owner, data))
-
-    async def save_artifact(self, name: str, data: bytes) -> None:
-        self._ours(await self._kept.keep_artifact(self._job.id, self._job.attempt, self._owner, name, data))
-
-    def _ours(self, kept: bool) -> None:
-        if not kept:
-            raise LeaseConflictError(f"job {self._job.id} is no longer ours", context={"attempt": self._job.attempt})
 
 
 class ThreadLink:
     """From a handler's thread: each call waits for the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, link: LoopLink) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, link: JobLink) -> None:
         self._loop = loop
         self._link = link
 
@@ -69,7 +40,7 @@ class FrameLink:
 
     METHODS = ("load_step", "save_step", "save_checkpoint", "save_artifact")
 
-    def __init__(self, link: LoopLink) -> None:
+    def __init__(self, link: JobLink) -> None:
         self._link = link
 
     async def answer(self, method: str, *arguments: Any) -> list[Any]:

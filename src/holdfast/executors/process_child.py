@@ -22,9 +22,10 @@ from holdfast.kernel.errors import HoldfastError, LeaseConflictError, PermanentE
 from holdfast.kernel.job import Failure, Job
 from holdfast.kernel.policy import Exhausted
 from holdfast.observe import logs, tracing
-from holdfast.runtime.task import Task
 from holdfast.tasks.context import Context, JobStopped
+from holdfast.tasks.registry import TaskDef
 from holdfast.tasks.signature import Signature
+from holdfast.tasks.work import Python
 
 ENTRY = "holdfast.executors.process_child:serve"
 PROGRESS_EVERY_S = 0.5
@@ -70,7 +71,7 @@ class PipeLink:
         self._call("save_artifact", name, data)
 
 
-class Apart:
+class Handlers:
     """Runs one job after another. A thread listens meanwhile, so that a request to stop is heard at once."""
 
     def __init__(self, channel: Channel) -> None:
@@ -93,7 +94,7 @@ class Apart:
         while (frame := self._channel.receive()) is not None:
             match frame[0]:
                 case "run":
-                    self._stop = None
+                    self._stop = frame[1]["stop"]
                     self._runs.put(frame)
                 case "answer":
                     self._answers.put(frame)
@@ -153,7 +154,7 @@ class Apart:
 
 def serve(channel: Channel) -> None:
     logs.follow()
-    Apart(channel).serve()
+    Handlers(channel).serve()
 
 
 def find(module: str, qualname: str, main: dict[str, Any], task: str) -> Found:
@@ -169,9 +170,9 @@ def find(module: str, qualname: str, main: dict[str, Any], task: str) -> Found:
             found = getattr(found, name)
     except Exception as error:
         raise _unfindable(task, where, f"{type(error).__name__}: {error}") from error
-    if isinstance(found, Task):
-        definition = found.definition
-        return Found(definition.function, definition.signature, found.engine.classifier)
+    definition = getattr(found, "definition", None)
+    if isinstance(definition, TaskDef) and isinstance(definition.work, Python):
+        return Found(definition.work.function, definition.work.signature, found.engine.classifier)
     if not callable(found):
         raise _unfindable(task, where, f"it is a {type(found).__name__}")
     return Found(found, Signature(found, task, Context), Classifier())

@@ -16,22 +16,15 @@ from typing import Any
 
 from holdfast.executors import frames
 from holdfast.executors.frames import Frame
+from holdfast.executors.port import Crashed
+from holdfast.kernel.errors import ErrorClass
+from holdfast.kernel.job import Failure
 
 START = "from holdfast.executors.process_main import main; main()"
 LARGEST_BUFFER = 1 << 20
 CLOSE_S = 2.0
 
 Heard = Callable[[Frame], Awaitable[Frame | None]]
-
-
-class ProcessDiedError(Exception):
-    """The process that ran a handler ended before the handler did."""
-
-    def __init__(self, code: int) -> None:
-        self.exit_code = code if code >= 0 else None
-        self.signal = _signal_name(-code) if code < 0 else None
-        how = f"was killed by {self.signal}" if self.signal else f"exited with {code}"
-        super().__init__(f"the process {how} before its handler ended")
 
 
 class Child:
@@ -53,7 +46,7 @@ class Child:
     def alive(self) -> bool:
         return self._process.returncode is None
 
-    async def run(self, request: Frame, heard: Heard) -> Frame:
+    async def run(self, request: Frame, heard: Heard) -> Frame | Crashed:
         """Send a request and return the frame that ends it; what comes before goes to `heard`, and its answer back."""
         self.idle = False
         self.tell(request)
@@ -63,7 +56,7 @@ class Child:
                 return frame
             if (answer := await heard(frame)) is not None:
                 self.tell(answer)
-        raise ProcessDiedError(await self._process.wait())
+        return _crashed(await self._process.wait())
 
     def tell(self, frame: Frame) -> None:
         if not self._writer.is_closing():
@@ -73,13 +66,13 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
-    async def close(self) -> None:
+    async def close(self, grace_s: float = CLOSE_S) -> None:
         """End it: politely when it is idle."""
         self._writer.close()
         if not self.idle:
             self.kill()
         try:
-            async with asyncio.timeout(CLOSE_S):
+            async with asyncio.timeout(grace_s):
                 await self._process.wait()
         except TimeoutError:
             self.kill()
@@ -141,10 +134,19 @@ class Processes:
         writer.write(frames.pack(["path", sys.path]))
         return Child(process, reader, writer)
 
-    async def close(self) -> None:
-        await asyncio.gather(*(child.close() for child in self._all), *self._closing)
+    async def close(self, grace_s: float) -> None:
+        await asyncio.gather(*(child.close(grace_s) for child in self._all), *self._closing)
         self._all.clear()
         self._idle.clear()
+
+
+def _crashed(code: int) -> Crashed:
+    """How it is told that a process ended before its handler did."""
+    name = _signal_name(-code) if code < 0 else None
+    how = f"was killed by {name}" if name else f"exited with {code}"
+    context: dict[str, object] = {"signal": name} if name else {"exit_code": code}
+    message = f"the process {how} before its handler ended"
+    return Crashed(Failure("process_died", ErrorClass.TRANSIENT.value, message, context))
 
 
 def _signal_name(number: int) -> str:

@@ -1,9 +1,4 @@
-"""Threads for synchronous handlers. One that does not come back is left behind, and another takes its place.
-
-Nothing can stop a thread from outside. A handler whose job was cancelled for good, timed out or was lost goes on until
-it asks its context or returns: its lease is gone, and so is whatever it would keep or return. A handler that must be
-stopped at once belongs into a process.
-"""
+"""A pool of threads. One that does not come back is left behind, and another takes its place."""
 
 from __future__ import annotations
 
@@ -15,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 Work = Callable[[], Any]
+Answer = tuple[Any, BaseException | None]
 
 
 class Threads:
@@ -25,14 +21,18 @@ class Threads:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._work: queue.SimpleQueue[tuple[contextvars.Context, Work, asyncio.Future[Any]] | None]
+        self._work: queue.SimpleQueue[tuple[contextvars.Context, Work, asyncio.Future[Answer]] | None]
         self._work = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._alive = 0
         self._idle = 0
 
     async def run(self, work: Work) -> Any:
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        return unwrapped(await self.begin(work))
+
+    def begin(self, work: Work) -> asyncio.Future[Answer]:
+        """Hand it to a thread; what comes of it is for `unwrapped`."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         with self._lock:
             start = self._idle <= 0 and self._alive < self._size
             if start:
@@ -42,10 +42,7 @@ class Threads:
         self._work.put((contextvars.copy_context(), work, future))
         if start:
             threading.Thread(target=self._serve, name="holdfast-job", daemon=True).start()
-        result, error = await future
-        if error is not None:
-            raise error
-        return result
+        return future
 
     def abandon(self) -> None:
         """A thread is stuck in a handler that was given up: allow another in its place."""
@@ -74,7 +71,14 @@ class Threads:
             self._work.put(None)
 
 
-def _answer(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+def unwrapped(answer: Answer) -> Any:
+    result, error = answer
+    if error is not None:
+        raise error
+    return result
+
+
+def _answer(future: asyncio.Future[Answer], result: Any, error: BaseException | None) -> None:
     # As a pair: a future refuses some exceptions, and warns of those that nobody asks for.
     if not future.done():
         future.set_result((result, error))

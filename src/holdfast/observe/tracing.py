@@ -122,9 +122,9 @@ class Running:
             self.span.end(error)
 
     def ended(self, outcome: object) -> None:
-        """What a handler ended with: a failure is one of its span, whether it is tried again or not."""
+        """What a run ended with: a failure is one of its span, whether it is tried again or not."""
         if self.span is not None:
-            self.span.failed(outcome if isinstance(outcome, BaseException) else getattr(outcome, "failure", None))
+            self.span.failed(getattr(outcome, "failure", None))
 
     def answered(self, status: int, route: str | None) -> None:
         """What a request was answered."""

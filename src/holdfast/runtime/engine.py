@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection,
 from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
-from holdfast import config
+from holdfast import catalog, config
 from holdfast.catalog import KNOWN
 from holdfast.chores.runner import Chores
 from holdfast.chores.scheduler import Schedule, Scheduler
@@ -25,10 +25,9 @@ from holdfast.runtime.portal import Portal
 from holdfast.runtime.task import Decorator, Task
 from holdfast.store.open import open_store
 from holdfast.store.port import Filter, Letter, Store, Wanted
-from holdfast.systems.flow.nodes import Judging
 from holdfast.tasks.context import Context
 from holdfast.tasks.durations import Duration, duration_ms
-from holdfast.tasks.registry import Registry, TaskOptions, declare
+from holdfast.tasks.registry import Registry, TaskOptions
 from holdfast.views import following
 from holdfast.views.shown import ShownJob, shown
 from holdfast.worker.weights import Queues
@@ -59,13 +58,12 @@ class Engine:
     ) -> None:
         self.wait_s = None if wait is None else duration_ms(wait, "wait") / 1_000
         self.url = config.load({"db": url}).db
-        self.registry = Registry()
+        self.registry = Registry(catalog.executors(), catalog.arounds())
         self.portal = Portal()
         self.classifier = classifier or Classifier()
         self.clock = clock
         self.tables: dict[str, Lifecycle] = dict(KNOWN)
         self.schedules: dict[str, Schedule] = {}
-        self.flows: dict[str, Judging] = {}
         self._store: Store | None = None
         self._opening: asyncio.Lock | None = None
         self.near = Near(self)
@@ -88,9 +86,7 @@ class Engine:
         table = lifecycle if isinstance(lifecycle, Lifecycle) else self.table(lifecycle)
 
         def wrap(function: Callable[..., Any]) -> Task[Any, Any]:
-            definition = declare(function, table, options)
-            self.registry.add(definition)
-            return Task(self, definition)
+            return Task(self, self.registry.declare(function, table, options))
 
         return wrap(*function) if function else wrap
 
@@ -110,7 +106,7 @@ class Engine:
         all of them, "all" one for each. Declared again under its name, a schedule goes on where it stands.
         """
         chosen: Task[..., Any] = Task(self, self.registry.get(task)) if isinstance(task, str) else task
-        template = chosen.spec_of(chosen.definition.signature.pack_named(args or {}))
+        template = chosen.spec_of(chosen.definition.work.pack_named(args or {}))
         schedule = self.schedules[name] = Schedule(name, template, cron, timezone, missed)
         if self._store is not None:
             self.portal.call(Scheduler(self._store).declare([schedule]))
@@ -186,7 +182,7 @@ class Engine:
         """Submit a declared task by its name, with its arguments by theirs."""
         definition = self.registry.get(task)
         chosen: Task[Any, Any] = Task(self, definition).options(**options)
-        return chosen._submit([chosen.spec_of(definition.signature.pack_named(args or {}))])[0]
+        return chosen._submit([chosen.spec_of(definition.work.pack_named(args or {}))])[0]
 
     def get_job(self, job_id: str) -> ShownJob:
         """One job as it stands, or NotFoundError."""

@@ -123,6 +123,6 @@ class JobHandle(Generic[R]):
         outcome = json.loads(job.outcome) if job.outcome else {}
         if job.state in SUCCESSFUL:
             value = outcome.get("result")
-            return cast(R, value if self._task is None else self._task.signature.result(value))
+            return cast(R, value if self._task is None else self._task.work.result(value))
         kind = JobCancelledError if job.state == Canonical.CANCELLED else JobFailedError
         raise kind(self.id, str(self.engine.label(job)), outcome.get("error"))

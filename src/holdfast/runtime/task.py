@@ -21,6 +21,7 @@ from holdfast.tasks.durations import Duration, duration_ms, some_time_ms
 from holdfast.tasks.limits import with_gate
 from holdfast.tasks.own_terms import own_terms, tries_of
 from holdfast.tasks.registry import TaskDef
+from holdfast.tasks.work import Python
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
@@ -83,10 +84,14 @@ class Task(Generic[P, R]):
         self.engine = engine
         self.definition = definition
         self._options = options or Options()
-        functools.update_wrapper(self, definition.function)
+        if isinstance(definition.work, Python):
+            functools.update_wrapper(self, definition.work.function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.definition.function(*args, **kwargs)
+        work = self.definition.work
+        if not isinstance(work, Python):
+            raise HoldfastError(f"task {self.name} is no function", field="task", remedy="submit it")
+        return work.function(*args, **kwargs)
 
     @property
     def name(self) -> str:
@@ -129,7 +134,7 @@ class Task(Generic[P, R]):
         return [JobHandle(self.engine, job_id, self.definition) for job_id in ids]
 
     def _specs(self, calls: Iterable[tuple[Any, ...] | Mapping[str, Any]]) -> list[Spec]:
-        pack = self.definition.signature.pack
+        pack = self.definition.work.pack
         payloads = [pack((), call) if isinstance(call, Mapping) else pack(tuple(call), {}) for call in calls]
         if not payloads or self.definition.limit is not None:
             return [self.spec_of(payload) for payload in payloads]
@@ -139,40 +144,43 @@ class Task(Generic[P, R]):
         return [first, *(Spec._make((str(uuid7()), *before, payload, *after)) for payload in payloads[1:])]
 
     def spec(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Spec:
-        return self.spec_of(self.definition.signature.pack(args, kwargs))
+        return self.spec_of(self.definition.work.pack(args, kwargs))
 
     def spec_of(self, payload: str) -> Spec:
-        """The job that a payload, already checked, becomes under this task's options."""
-        task, chosen = self.definition, self._options
-        correlation_id, trace_id, parent_id = inherited()
-        twice = handling(chosen.duplicates)
-        return Spec(
-            id=str(uuid7()),
-            lifecycle=task.lifecycle.name,
-            task=task.name,
-            payload=payload,
-            queue=chosen.queue or task.queue,
-            priority=task.priority if chosen.priority is None else chosen.priority,
-            max_tries=tries_of(task.retry.max_tries, chosen.retry_limit),
-            lease_ms=task.lease_ms,
-            delay_ms=0 if chosen.delay is None else duration_ms(chosen.delay, "delay"),
-            due_at_ms=_time_ms(chosen.start_after, "start_after"),
-            expire_after_ms=task.expire_after_ms if chosen.expires is None else some_time_ms(chosen.expires, "expires"),
-            keep_until_ms=_time_ms(chosen.keep_until, "keep_until"),
-            key=chosen.key,
-            key_window_ms=_window_ms(chosen, twice),
-            duplicates=None if twice is None else twice.policy.value,
-            correlation_id=chosen.correlation_id or correlation_id,
-            trace_id=chosen.trace_id or trace_id,
-            parent_id=chosen.parent_id or parent_id,
-            options=with_gate(
-                own_terms(task, chosen.timeout, chosen.retry_delay, chosen.retry_backoff),
-                task.limit,
-                payload,
-                task.signature.defaults,
-            ),
-            tags=None if chosen.tags is None else _tags(chosen.tags),
-        )
+        return spec_of(self.definition, payload, self._options)
+
+
+def spec_of(task: TaskDef, payload: str, chosen: Options) -> Spec:
+    """The job that a payload, already checked, becomes."""
+    correlation_id, trace_id, parent_id = inherited()
+    twice = handling(chosen.duplicates)
+    return Spec(
+        id=str(uuid7()),
+        lifecycle=task.lifecycle.name,
+        task=task.name,
+        payload=payload,
+        queue=chosen.queue or task.queue,
+        priority=task.priority if chosen.priority is None else chosen.priority,
+        max_tries=tries_of(task.retry.max_tries, chosen.retry_limit),
+        lease_ms=task.lease_ms,
+        delay_ms=0 if chosen.delay is None else duration_ms(chosen.delay, "delay"),
+        due_at_ms=_time_ms(chosen.start_after, "start_after"),
+        expire_after_ms=task.expire_after_ms if chosen.expires is None else some_time_ms(chosen.expires, "expires"),
+        keep_until_ms=_time_ms(chosen.keep_until, "keep_until"),
+        key=chosen.key,
+        key_window_ms=_window_ms(chosen, twice),
+        duplicates=None if twice is None else twice.policy.value,
+        correlation_id=chosen.correlation_id or correlation_id,
+        trace_id=chosen.trace_id or trace_id,
+        parent_id=chosen.parent_id or parent_id,
+        options=with_gate(
+            own_terms(task, chosen.timeout, chosen.retry_delay, chosen.retry_backoff),
+            task.limit,
+            payload,
+            task.work.defaults,
+        ),
+        tags=None if chosen.tags is None else _tags(chosen.tags),
+    )
 
 
 def _time_ms(value: datetime | None, field: str) -> int | None:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 from holdfast.kernel.errors import HoldfastError, NotFoundError
 from holdfast.kernel.job import DEFAULT_QUEUE, Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.policy import Exhausted
 from holdfast.kernel.retry import RetryPolicy
-from holdfast.tasks.context import Context
 from holdfast.tasks.durations import Duration, duration_ms, some_time_ms
 from holdfast.tasks.limits import Limit, limit_of
-from holdfast.tasks.signature import Signature
+from holdfast.tasks.work import Python, Work
 
-EXECUTORS = ("auto", "loop", "thread", "process")
+T = TypeVar("T")
 SHORTEST_LEASE_MS = 1_000
 
 
@@ -41,11 +40,10 @@ class TaskOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class TaskDef:
-    """A declared task: its function and how its jobs are run."""
+    """A declared task: what is to be done, and how its jobs are run."""
 
     name: str
-    function: Callable[..., Any]
-    signature: Signature
+    work: Work
     lifecycle: Lifecycle
     queue: str
     priority: int
@@ -53,31 +51,22 @@ class TaskDef:
     lease_ms: int
     timeout_ms: int | None
     on_exhausted: Exhausted
-    executor: str
     expire_after_ms: int | None = None
     compensate: Mapping[str, Callable[[Any], Any]] | None = None
     limit: Limit | None = None
-
-    @property
-    def in_loop(self) -> bool:
-        return self.executor == "loop"
 
     def under(self, table: Lifecycle) -> TaskDef:
         """The same task for jobs that follow another lifecycle, as the nodes of a flow do."""
         return replace(self, lifecycle=table, on_exhausted=table.policies.on_exhausted, compensate=None)
 
 
-def declare(function: Callable[..., Any], lifecycle: Lifecycle, options: Mapping[str, Any]) -> TaskDef:
-    """A task from its function and options, each checked; an unknown one is named."""
+def define(name: str, work: Work, lifecycle: Lifecycle, options: Mapping[str, Any]) -> TaskDef:
+    """A task of any work, its options checked. Without any it is what its lifecycle says."""
     given = dict(options)
     policies = lifecycle.policies
-    name = _text(given.pop("name", function.__name__), "name")
-    signature = Signature(function, name, Context)
-    is_async = inspect.iscoroutinefunction(function)
     task = TaskDef(
         name=name,
-        function=function,
-        signature=signature,
+        work=work,
         lifecycle=lifecycle,
         queue=_text(given.pop("queue", DEFAULT_QUEUE), "queue"),
         priority=_whole(given.pop("priority", 0), "priority"),
@@ -85,10 +74,9 @@ def declare(function: Callable[..., Any], lifecycle: Lifecycle, options: Mapping
         lease_ms=_lease(given.pop("lease", None), policies.lease_ms),
         timeout_ms=_optional_ms(given.pop("run_ttl", given.pop("timeout", None)), "timeout"),
         on_exhausted=_exhausted(given.pop("on_exhausted", policies.on_exhausted)),
-        executor=_executor(given.pop("executor", "auto"), is_async, name),
         expire_after_ms=_optional_ms(given.pop("expires", None), "expires") or policies.expire_after_ms,
         compensate=_compensate(given.pop("compensate", None), lifecycle),
-        limit=limit_of(given.pop("limit", None), signature.parameters),
+        limit=limit_of(given.pop("limit", None), work.parameters),
     )
     if given:
         known = ", ".join(TaskOptions.__annotations__)
@@ -161,29 +149,47 @@ def _exhausted(value: str) -> Exhausted:
         ) from None
 
 
-def _executor(value: str, is_async: bool, name: str) -> str:
-    if value not in EXECUTORS:
-        raise HoldfastError(f"executor is {value!r}", field="executor", remedy=f"one of {', '.join(EXECUTORS)}")
-    if value == "auto":
-        return "loop" if is_async else "thread"
-    if is_async and value != "loop":
-        raise HoldfastError(f"task {name} is async", field="executor", remedy='async tasks run in the loop: "loop"')
-    if value == "loop" and not is_async:
-        raise HoldfastError(f"task {name} is not async", field="executor", remedy='"thread" or "process"')
-    return value
-
-
 class Registry:
-    """Tasks by name."""
+    """Tasks by name, and what they are run with."""
 
-    def __init__(self) -> None:
+    def __init__(self, executors: Mapping[str, str], arounds: Mapping[str, str]) -> None:
+        self.executors = executors
+        """By the name that works ask for, where each executor is."""
+        self.arounds = arounds
+        """By the lifecycle of jobs, where that is which goes on around their runs."""
         self._tasks: dict[str, TaskDef] = {}
+        self._wholes: dict[type[Any], dict[str, Any]] = {}
+
+    def wholes(self, kind: type[T]) -> dict[str, T]:
+        """What is declared on top of tasks, as flows and pipelines are, by name: it takes new ones."""
+        return self._wholes.setdefault(kind, {})
 
     def add(self, task: TaskDef) -> None:
         known = self._tasks.get(task.name)
-        if known is not None and known.function.__qualname__ != task.function.__qualname__:
+        if known is not None and known.work != task.work:
             raise HoldfastError(f"two tasks are named {task.name!r}", field="name", remedy="give one of them name=…")
         self._tasks[task.name] = task
+
+    def declare(self, function: Callable[..., Any], lifecycle: Lifecycle, options: Mapping[str, Any]) -> TaskDef:
+        """A task from its function and options, each checked; an unknown one is named."""
+        given = dict(options)
+        name = _text(given.pop("name", function.__name__), "name")
+        executor = self._executor(given.pop("executor", "auto"), inspect.iscoroutinefunction(function), name)
+        task = define(name, Python(function, name, executor), lifecycle, given)
+        self.add(task)
+        return task
+
+    def _executor(self, value: str, is_async: bool, name: str) -> str:
+        known = ("auto", *self.executors)
+        if value not in known:
+            raise HoldfastError(f"executor is {value!r}", field="executor", remedy=f"one of {', '.join(known)}")
+        if value == "auto":
+            return "loop" if is_async else "thread"
+        if is_async and value in ("thread", "process"):
+            raise HoldfastError(f"task {name} is async", field="executor", remedy='async tasks run in the loop: "loop"')
+        if value == "loop" and not is_async:
+            raise HoldfastError(f"task {name} is not async", field="executor", remedy='"thread" or "process"')
+        return value
 
     def get(self, name: str) -> TaskDef:
         try:

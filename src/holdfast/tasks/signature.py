@@ -10,9 +10,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from holdfast.executors.ending import Partial
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.payload.encoding import encode
+from holdfast.tasks.answers import Partial
 
 EMPTY = inspect.Parameter.empty
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -33,6 +33,8 @@ class Signature:
         self.context = contexts[0] if contexts else None
         kept = [p for n, p in signature.parameters.items() if n != self.context]
         self._signature = signature.replace(parameters=kept)
+        self.parameters = {p.name: p.replace(annotation=hints.get(p.name, Any)) for p in kept}
+        """What is submitted, by name, its types resolved where they can be."""
         self._types = {p.name: _usable(hints.get(p.name, Any), p.kind) for p in kept}
         self._all = kept
         named = all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in kept)
@@ -41,11 +43,6 @@ class Signature:
         self._required = {p.name for p in kept if p.default is EMPTY}
         self.defaults = {p.name: p.default for p in kept if p.default is not EMPTY}
         self.returns = _usable(_kept(hints.get("return", Any)), POSITIONAL[0])
-
-    @property
-    def parameters(self) -> frozenset[str]:
-        """The names of what is submitted."""
-        return frozenset(self._types)
 
     @property
     def texts(self) -> frozenset[str]:

@@ -98,8 +98,8 @@ def task_view(task: TaskDef) -> dict[str, Any]:
         "lease_seconds": task.lease_ms / 1000,
         "timeout_seconds": None if task.timeout_ms is None else task.timeout_ms / 1000,
         "on_exhausted": str(task.on_exhausted),
-        "doc": _first_line(task.function.__doc__),
-        "parameters": task.signature.schema(),
+        "doc": _first_line(task.work.doc),
+        "parameters": task.work.schema(),
     }
 
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 
+from holdfast.executors.port import QUIET
 from holdfast.kernel.state import LEASED, Canonical
 from holdfast.observe.logs import get_logger
 from holdfast.store.port import Signal, Store
@@ -65,19 +66,19 @@ class Watch:
 
     def words(self, held: Running) -> list[Signal]:
         """What a job has said since it was last asked: its progress, and the lines of its log."""
-        if (ctx := held.ctx) is None:
+        words = QUIET if held.handle is None else held.handle.poll()
+        if words is QUIET:
             return []
-        said = [(LOG, line) for line in ctx.lines.take()]
-        if ctx.progress_state.changed:
-            ctx.progress_state.changed = False
-            said.append((PROGRESS, ctx.progress_state.to_json()))
+        said = [(LOG, line) for line in words.lines]
+        if words.progress is not None:
+            said.append((PROGRESS, words.progress))
         return [Signal(held.job.id, held.job.attempt, kind, self._owner, payload) for kind, payload in said]
 
     async def say_progress(self, now_s: float) -> None:
         """What was said, at most once a second for each job."""
         said, self._last_words = self._last_words, []
         for held in self._running.values():
-            if held.ctx is not None and now_s - held.said_s >= SAY_EVERY_S and (words := self.words(held)):
+            if now_s - held.said_s >= SAY_EVERY_S and (words := self.words(held)):
                 held.said_s = now_s
                 said += words
         try:

@@ -9,35 +9,32 @@ import socket
 import time
 from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uuid_utils import uuid4
 
 from holdfast.executors import ending, process_main
-from holdfast.executors.execution import Execution, crash
-from holdfast.executors.processes import ProcessDiedError
+from holdfast.executors.port import Crashed, Place
 from holdfast.kernel import outcome as o
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import Change, Follow, Move
 from holdfast.kernel.settle import lost, settle, stop_reason
-from holdfast.observe import tracing
 from holdfast.observe.logs import get_logger
 from holdfast.store.port import Lease
-from holdfast.systems.flow.nodes import Nodes
 from holdfast.tasks.own_terms import terms_of
+from holdfast.worker.application import Application
 from holdfast.worker.letting_go import LettingGo
+from holdfast.worker.link import StoreLink
 from holdfast.worker.presence import Roster
 from holdfast.worker.renewer import Heartbeat, renewed_soon
 from holdfast.worker.running import Running
+from holdfast.worker.runs import Runs, crash
 from holdfast.worker.slots import Slots
 from holdfast.worker.watch import Watch
 from holdfast.worker.weights import Queues, weights
 from holdfast.worker.writer import Writer
-
-if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
 
 POLL_S = 1.0
 UNKNOWN_TASK_DELAY_MS = 5_000
@@ -48,11 +45,11 @@ log = get_logger("holdfast.worker")
 
 
 class Worker:
-    """Runs on the engine's loop. `start`, then `stop`; nothing that it holds is lost in between."""
+    """Runs on the application's loop. `start`, then `stop`; nothing that it holds is lost in between."""
 
     def __init__(
         self,
-        engine: Engine,
+        application: Application,
         *,
         queues: Queues | None = None,
         concurrency: int = 10,
@@ -65,8 +62,8 @@ class Worker:
             )
         if concurrency < 1:
             raise HoldfastError(f"concurrency is {concurrency!r}", field="concurrency", remedy="1 or more")
-        self.engine = engine
-        self.queues = engine.registry.queues() if queues is None else weights(queues)
+        self.application = application
+        self.queues = application.registry.queues() if queues is None else weights(queues)
         self.concurrency = concurrency
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{str(uuid4())[:8]}"
         self.running: dict[str, Running] = {}
@@ -82,20 +79,21 @@ class Worker:
         self._use_heart = heartbeat
 
     async def start(self) -> None:
-        self.store = await self.engine.opened()
+        self.store = await self.application.opened()
         self.writer = Writer(self.store, self.owner, self._wrote)
         self.writer.start()
-        self._execution = Execution(self.engine, self.store, self.owner, self.concurrency, self._time_out)
-        self._nodes = Nodes(self.engine, self.store)
-        self._slots = Slots(self._run)
+        place = Place(self.concurrency, self.application.classifier)
+        self._runs = Runs(self.store, self.application.registry, place, self._ended, self._time_out)
+        self._links = partial(StoreLink, self.store, self.owner)
+        self._slots = Slots(self._runs.run)
         self._letting_go = LettingGo(self.store, self.owner)
         self._watch = Watch(self.store, self.owner, self.running, self._lose)
         self._roster = Roster(self.store, self.owner, self.queues, self.concurrency)
         await self._roster.seen(self.stats())
         if self._use_heart:
             renew = partial(self.store.jobs.renew, self.owner)
-            at_once = renewed_soon(self.engine.registry)
-            self.heart = Heartbeat(self.engine.url, self.owner, self._lose, renew, at_once=at_once)
+            at_once = renewed_soon(self.application.registry)
+            self.heart = Heartbeat(self.application.url, self.owner, self._lose, renew, at_once=at_once)
             await self.heart.start()
         self._claiming = asyncio.create_task(self._claim(), name="holdfast-claim")
         self._loops = [
@@ -125,16 +123,16 @@ class Worker:
             ticket = wakeups.ticket()
             since_s = time.monotonic()
             try:
-                jobs = await self._take(free)
+                jobs, lost = await self._take(free), False
                 if not jobs and since_s - looked_over_s >= POLL_S:
-                    looked_over_s = since_s
+                    looked_over_s, lost = since_s, True
                     jobs = await self.store.jobs.take_over(await self._roster.open_queues(), free, self.owner)
             except Exception as error:  # the database is away: the claim is tried again, whatever it was
                 log.warning("claim_failed", error=str(error))
                 await asyncio.sleep(POLL_S)
                 continue
             if jobs:
-                self._dispatch(jobs, since_s)
+                self._dispatch(jobs, since_s, lost)
             else:
                 opens_in_s = self.store.jobs.opens_in_s
                 await wakeups.wait(ticket, POLL_S if opens_in_s is None else min(POLL_S, opens_in_s))
@@ -143,7 +141,7 @@ class Worker:
         queues = await self._roster.open_queues()
         return await self.store.jobs.claim(list(queues) if self._alike else queues, limit, self.owner) if queues else []
 
-    def _dispatch(self, jobs: list[Job], since_s: float) -> None:
+    def _dispatch(self, jobs: list[Job], since_s: float, lost: bool) -> None:
         self.claimed += len(jobs)
         if self._stopping:
             for job in jobs:
@@ -154,11 +152,12 @@ class Worker:
         for job in jobs:
             if (before := self.running.get(job.id)) is not None:  # lost without our noticing, and ours again
                 self._lose(job.id, before.job.attempt, "lease_lost")
-            task = self.engine.registry.of(job, self.engine.tables)
+            task = self.application.registry.of(job, self.application.tables)
             if task is None:
                 self._hand_back(job, "unknown_task", UNKNOWN_TASK_DELAY_MS)
                 continue
-            known.append(held := Running(job, task, terms_of(job, task), since_s))
+            since = job.attempt - 1 if lost else None
+            known.append(held := Running(job, task, self._links, None, terms_of(job, task), since_s, since))
             alike.setdefault((task.lifecycle.policies.heartbeat_ms, held.terms.timeout_ms), []).append(job)
         if self.heart is not None:
             for (heartbeat_ms, timeout_ms), held_alike in alike.items():
@@ -166,23 +165,13 @@ class Worker:
         self.running.update((held.job.id, held) for held in known)
         self._slots.add(known)
 
-    async def _run(self, held: Running) -> bool:
-        with tracing.process(held.job) as running:
-            outcome, follow = await self._execution.run_node(held, self._nodes)
-            if held.late:
-                outcome = ending.timed_out(held.terms.timeout_ms, held.job, self.owner)
-            if held.task.compensate is not None and not held.over and not isinstance(outcome, ProcessDiedError):
-                outcome = await self._execution.undo(held, outcome)
-            running.ended(outcome)
-        if held.over:
-            return False  # taken from us meanwhile: whatever came out of it counts for nothing
+    def _ended(self, held: Running, outcome: o.Outcome | Crashed, follow: Follow | None) -> None:
         del self.running[held.job.id]
-        if isinstance(outcome, ProcessDiedError):
+        if isinstance(outcome, Crashed):
             self._crashed(held, outcome)
         else:
             self._settle(held, outcome, follow)
         self._free.set()
-        return True
 
     def _settle(self, held: Running, outcome: o.Outcome, follow: Follow | None = None) -> None:
         task = held.task
@@ -201,14 +190,14 @@ class Worker:
             move = move._replace(follow=follow)
         self.writer.add(task.lifecycle, path, move, self._watch.words(held))
 
-    def _crashed(self, held: Running, died: ProcessDiedError) -> None:
+    def _crashed(self, held: Running, crashed: Crashed) -> None:
         """A run that took its process along is a loss: the lifecycle's budget of crashes decides how often."""
         job, table = held.job, held.task.lifecycle
-        log.warning("process_died", job_id=job.id, attempt=job.attempt, error=str(died))
+        log.warning("process_died", job_id=job.id, attempt=job.attempt, error=crashed.failure.message)
         if table.find(job.state, Command.LOSE) is None and job.losses + 1 < table.policies.crash_budget:
             self._let_go(job)
             return
-        path, move = lost(table, job, crash(died, job, self.owner))
+        path, move = lost(table, job, crash(crashed, job))
         self.writer.add(table, path, move, self._watch.words(held))
 
     def _time_out(self, held: Running) -> None:
@@ -238,7 +227,7 @@ class Worker:
             self.heart.release([(job.id, job.attempt)])
 
     def _hand_back(self, job: Job, reason: str, delay_ms: int = 0) -> None:
-        table = self.engine.table(job.lifecycle)
+        table = self.application.tables[job.lifecycle]
         row = table.find(job.state, Command.HAND_BACK)
         if row is None:
             self._let_go(job)
@@ -289,7 +278,7 @@ class Worker:
         if self.heart is not None:
             await self.heart.stop()
         await self._slots.close()
-        await self._execution.close()
+        await self._runs.close()
 
     async def _farewell(self) -> None:
         try:

@@ -10,6 +10,7 @@ from holdfast.kernel.graph.dag import Node
 from holdfast.kernel.graph.inputs import arguments, item_scope, items, scope
 from holdfast.kernel.graph.readiness import Tally, Verdict, decide, edge_of, not_taken
 from holdfast.systems.flow.declare.flow import Flow
+from holdfast.tasks.work import Python
 
 
 class Player:
@@ -55,9 +56,11 @@ class Player:
 
     def _call(self, node: Node, around: dict[str, Any]) -> Any:
         task = self.flow.engine.registry.get(node.task)
-        args, kwargs = task.signature.unpack(arguments(node, around))
-        value = task.function(*args, **kwargs)
-        return asyncio.run(value) if task.in_loop else value
+        work = task.work
+        assert isinstance(work, Python)
+        args, kwargs = work.signature.unpack(arguments(node, around))
+        value = work.function(*args, **kwargs)
+        return asyncio.run(value) if work.executor == "loop" else value
 
     def _end(self, node: Node, end: str) -> None:
         self.ends[node.name] = end

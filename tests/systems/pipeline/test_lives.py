@@ -8,7 +8,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.systems.pipeline.lifecycle import PIPELINE
-from holdfast.systems.pipeline.pipeline import Pipeline, PipelineHandle
+from holdfast.systems.pipeline.pipeline import Pipeline, PipelineHandle, pipeline_named
 from holdfast.testing import MovableClock, drain
 from tests.working import until, working
 
@@ -133,7 +133,7 @@ def test_started_at_and_finished_at(app: Engine, clock: MovableClock, life: str)
     started = [event.at_ms for event in events if event.to_state == "running"]
     assert job.started_at_ms == (started[-1] if started else None)
     assert job.finished_at_ms == events[-1].at_ms
-    pending = app.registry.get("lives").function.pipeline.submit().job()  # type: ignore[attr-defined]
+    pending = pipeline_named(app, "lives").submit().job()
     assert (pending.started_at_ms, pending.finished_at_ms) == (None, None)
 
 

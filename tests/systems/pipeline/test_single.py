@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import Engine, HoldfastError, JobFailedError
 from holdfast.kernel.errors import DuplicateKeyError
-from holdfast.systems.pipeline.pipeline import Pipeline
+from holdfast.systems.pipeline.pipeline import Pipeline, pipeline_named
 from holdfast.testing import drain
 from tests.working import ROOT, until, working
 
@@ -54,7 +54,7 @@ def test_a_second_submit_gets_the_run_that_is_under_way(app: Engine, database: s
 
 
 def declared_options(app: Engine) -> Any:
-    return app.registry.get("alone").function.pipeline.options(duplicates="reject")  # type: ignore[attr-defined]
+    return pipeline_named(app, "alone").options(duplicates="reject")
 
 
 def test_a_key_of_ones_own_is_refused_with_a_reason(app: Engine) -> None:

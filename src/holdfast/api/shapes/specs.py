@@ -48,7 +48,7 @@ def spec_of(engine: Engine, body: TaskJob | CommandJob, origin: Origin) -> Spec:
         options["tags"] = tuple(options["tags"])
     options.setdefault("correlation_id", origin.correlation_id)
     try:
-        payload = definition.signature.pack_named(body.args)
+        payload = definition.work.pack_named(body.args)
     except (ArgumentsError, PayloadError) as wrong:
         field = "args" if wrong.field is None else wrong.field
         raise refusal("invalid_field", wrong, field=field if field.startswith("args") else f"args.{field}") from None

@@ -151,7 +151,7 @@ async def discard(
 def _texts(registry: Registry | None, letters: Sequence[Letter]) -> Collection[str]:
     """The arguments that are text in every task that these letters are of."""
     known = [found for task in {letter.task for letter in letters} if registry and (found := registry.find(task))]
-    return frozenset.intersection(*(task.signature.texts for task in known)) if known else ()
+    return frozenset.intersection(*(task.work.texts for task in known)) if known else ()
 
 
 def _filters(wanted: Wanted) -> dict[str, object]:

@@ -56,7 +56,7 @@ def run(
     given = {"key": key, "delay": delay, "queue": queue, "priority": priority}
     engine = here.engine()
     known = engine.registry.find(task)
-    args = named_values(arg, "--arg", known.signature.texts if known else ())
+    args = named_values(arg, "--arg", known.work.texts if known else ())
     with plainly(engine.url):
         try:
             job = engine.submit(task, args, **{name: value for name, value in given.items() if value is not None})

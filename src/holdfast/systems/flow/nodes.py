@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uuid_utils import uuid7
 
-from holdfast.executors.processes import ProcessDiedError
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.graph.conditions import holds, paths
 from holdfast.kernel.graph.dag import INPUT, Each, Judged, Node, Predicate
@@ -22,19 +21,11 @@ from holdfast.kernel.outcome import Done, Outcome, Partial, Skip
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.state import SUCCESSFUL, Canonical
 from holdfast.store.port import Parent
-from holdfast.worker.running import Running
+from holdfast.tasks.around import Instead
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
     from holdfast.store.port import Store
-
-Ended = Outcome | ProcessDiedError
-
-
-class Judging(Protocol):
-    """A flow that was declared in Python: it keeps the predicates that its graph names."""
-
-    def judge(self, judged: Judged, document: Any) -> bool: ...
+    from holdfast.tasks.registry import Registry
 
 
 class NodeJob(NamedTuple):
@@ -72,47 +63,51 @@ def needs_run(node: Node) -> bool:
 
 
 class Nodes:
-    """Runs nodes for one worker."""
+    """What goes on around the runs of nodes. Raises what a predicate raises."""
 
-    def __init__(self, engine: Engine, store: Store) -> None:
-        self._engine = engine
+    def __init__(self, registry: Registry, store: Store) -> None:
+        self._registry = registry
         self._store = store
 
-    async def run(
-        self, held: Running, its: NodeJob, run: Callable[[Running], Awaitable[Ended]]
-    ) -> tuple[Ended, Follow | None]:
-        """What a node ended with, and what it says of those that wait for it. Raises what a predicate raises."""
+    async def before(self, job: Job) -> Job | Instead:
+        """The job with its arguments from its parents; its end when its condition does not hold, or it is a map."""
+        its = node_of(job.options)
+        if its is None:
+            return job
         node = its.node
-        parents = await self._store.graph.parents(held.job.id)
+        parents = await self._store.graph.parents(job.id)
         results = results_of(parents)
-        document = scope(await self._input(held.job, node), results)
+        document = scope(await self._input(job, node), results)
         if node.when is not None and not self._judge(its, node.when, document):
-            return Skip(BRANCH_NOT_TAKEN), None
+            return Instead(Skip(BRANCH_NOT_TAKEN))
         if node.map is not None:
-            return self._spread(held.job, node, document, results)
-        held.job = held.job._replace(payload=encode(arguments(node, document), what="args"))
-        outcome = await run(held)
-        if node.branch is None or not isinstance(outcome, Done | Partial):
-            return outcome, None
-        result = None if outcome.result is None else json.loads(outcome.result)
-        cut = not_taken(node.branch, result, lambda judged, about: self._judge(its, judged, about))
-        return outcome, Follow(tuple(sorted(cut)))
+            return self._spread(job, node, document, results)
+        return job._replace(payload=encode(arguments(node, document), what="args"))
 
-    def _spread(
-        self, job: Job, node: Node, document: dict[str, Any], results: Mapping[str, Any]
-    ) -> tuple[Ended, Follow]:
+    async def after(self, job: Job, outcome: Outcome) -> Follow | None:
+        """The children that its branch leaves out."""
+        its = node_of(job.options)
+        if its is None or its.node.branch is None or not isinstance(outcome, Done | Partial):
+            return None
+        result = None if outcome.result is None else json.loads(outcome.result)
+        cut = not_taken(its.node.branch, result, lambda judged, about: self._judge(its, judged, about))
+        return Follow(tuple(sorted(cut)))
+
+    def _spread(self, job: Job, node: Node, document: dict[str, Any], results: Mapping[str, Any]) -> Instead:
         """One job for each item takes the node's place."""
         found = items(node, results)
         specs = [
             _item(job, node, encode(arguments(node, item_scope(document, item, index)), what="args"))
             for index, item in enumerate(found)
         ]
-        return Done(None if specs else "[]"), Follow((), tuple(specs))
+        return Instead(Done(None if specs else "[]"), Follow((), tuple(specs)))
 
     def _judge(self, its: NodeJob, judged: Judged, document: Any) -> bool:
         if not isinstance(judged, Predicate):
             return holds(judged, document)
-        flow = self._engine.flows.get(its.flow)
+        from holdfast.systems.flow.declare.flow import Flow
+
+        flow = self._registry.wholes(Flow).get(its.flow)
         if flow is None:
             raise HoldfastError(
                 f"flow {its.flow!r} is not declared here, and {judged.name} is Python",

@@ -17,14 +17,14 @@ from holdfast.kernel.graph.urgency import Sla, urgency
 from holdfast.kernel.job import Spec
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.state import Canonical
-from holdfast.runtime.task import Options, Task
+from holdfast.runtime.task import Options, spec_of
 from holdfast.store.port import NewNode, Submitted
 from holdfast.systems.flow.declare.node_task import node_task
 from holdfast.systems.flow.handle import FlowHandle
 from holdfast.systems.flow.nodes import needs_run, node_options
 from holdfast.tasks.durations import duration_ms
-from holdfast.tasks.registry import TaskDef
-from holdfast.tasks.signature import Signature
+from holdfast.tasks.registry import define
+from holdfast.tasks.work import Nothing
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
@@ -58,25 +58,9 @@ def flow_spec(engine: Engine, graph: Graph, payload: str, options: Options) -> S
             field="connection",
             remedy="submit without connection=, once that transaction is committed",
         )
-    policies = FLOW.policies
-    standing = TaskDef(
-        name=graph.name,
-        function=submit,
-        signature=Signature(_nothing, graph.name, object),
-        lifecycle=FLOW,
-        queue="default",
-        priority=0,
-        retry=policies.retry,
-        lease_ms=policies.lease_ms,
-        timeout_ms=None,
-        on_exhausted=policies.on_exhausted,
-        executor="loop",
-    )
-    spec = Task[Any, Any](engine, standing, replace(options, **dict.fromkeys(OF_NODES))).spec_of(payload)
+    standing = define(graph.name, Nothing(), FLOW, {})
+    spec = spec_of(standing, payload, replace(options, **dict.fromkeys(OF_NODES)))
     return spec._replace(state=Canonical.WAITING.value)
-
-
-def _nothing() -> None: ...
 
 
 def new_nodes(engine: Engine, graph: Graph, flow: Spec, options: Options, now_ms: int) -> list[NewNode]:
@@ -114,7 +98,7 @@ def _spec(engine: Engine, graph: Graph, node: Node, flow: Spec, options: Options
     )
     document = write_node(node) if needs_run(node) else None
     payload = encode(node.args if document else arguments(node, scope(given, {})), what=f"{node.name}.args")
-    spec = Task[Any, Any](engine, definition, chosen).spec_of(payload)
+    spec = spec_of(definition, payload, chosen)
     due = Sla.TO_COME if said.sla_soft_seconds or said.sla_hard_seconds else Sla.NONE
     rank = urgency(due, graph.depths[node.name], spec.priority)
     return spec._replace(

@@ -18,7 +18,6 @@ from holdfast.systems.pipeline.stages import BreakerRule
 from holdfast.systems.pipeline.view import pipeline_view
 from holdfast.tasks.context import Context
 from holdfast.tasks.durations import Duration
-from holdfast.tasks.registry import declare
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
@@ -75,8 +74,8 @@ class Pipeline(Generic[C]):
         self.single = single
         self.config = config
         self.stages: list[Stage] = []
-        definition = declare(self._handler(), PIPELINE, {**options, "name": name})
-        engine.registry.add(definition)
+        definition = engine.registry.declare(self._handler(), PIPELINE, {**options, "name": name})
+        engine.registry.wholes(Pipeline)[name] = self
         self.task: Task[[C], dict[str, Any]] = Task(engine, definition)
         """The task behind it: what schedules and commands submit by name."""
 
@@ -92,7 +91,6 @@ class Pipeline(Generic[C]):
 
         run.__name__ = run.__qualname__ = self.name
         run.__annotations__ = {"ctx": Context, "config": self.config, "return": Any}
-        run.pipeline = self  # type: ignore[attr-defined] # how it is found again by its task's name
         return run
 
     @property
@@ -195,13 +193,7 @@ class Submitter(Generic[C]):
 
 def pipeline_named(engine: Engine, name: str) -> Pipeline[Any]:
     """A pipeline that the engine declares, or NotFoundError with those that it does."""
-    known = pipelines_of(engine)
+    known = engine.registry.wholes(Pipeline)
     if name not in known:
         raise NotFoundError("pipeline", name, f"declared here: {', '.join(sorted(known)) or 'none'}")
     return known[name]
-
-
-def pipelines_of(engine: Engine) -> dict[str, Pipeline[Any]]:
-    """Every pipeline that the engine declares, by name."""
-    found = {task.name: getattr(task.function, "pipeline", None) for task in engine.registry}
-    return {name: pipe for name, pipe in found.items() if isinstance(pipe, Pipeline)}

@@ -24,7 +24,7 @@ from holdfast.runtime.engine import Engine
 from holdfast.store.jobs.requests import Reply, job_now
 from holdfast.store.port import Applied, Store, Submitted
 from holdfast.store.script import Script
-from holdfast.systems.pipeline.pipeline import pipelines_of
+from holdfast.systems.pipeline.pipeline import Pipeline
 from holdfast.systems.pipeline.view import declared_stages, pipeline_job, pipeline_views
 from holdfast.views.listing import FilterError, list_jobs
 
@@ -106,7 +106,7 @@ async def start(request: Request, body: NewRun, engine: EngineDep, caller: Calle
 
 
 def _spec(engine: Engine, body: NewRun, origin: Origin) -> Spec:
-    known = pipelines_of(engine)
+    known = engine.registry.wholes(Pipeline)
     if body.pipeline not in known:
         words = f"declared here: {', '.join(sorted(known))}" if known else "none is declared here"
         raise missing("pipeline", body.pipeline, words, field="pipeline", allowed=sorted(known))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from holdfast.executors.ending import Partial, Skip, failure_of
-from holdfast.executors.links import LoopLink, ThreadLink
+from holdfast.executors.ending import failure_of
+from holdfast.executors.links import ThreadLink
 from holdfast.kernel.classify import error_class_of
 from holdfast.kernel.errors import LeaseConflictError, PermanentError
 from holdfast.kernel.job import Job
@@ -33,7 +33,9 @@ from holdfast.systems.pipeline.stages import (
     judge,
     overall,
 )
+from holdfast.tasks.answers import Partial, Skip
 from holdfast.tasks.context import Context, JobStopped
+from holdfast.worker.link import StoreLink
 
 if TYPE_CHECKING:
     from holdfast.systems.pipeline.pipeline import Pipeline
@@ -59,7 +61,7 @@ class StagesRun:
         self._job = job
         self._ctx = ctx
         self._owner = job.lease_owner or ""
-        self._link = LoopLink(store, self._owner, job)
+        self._link = StoreLink(store, self._owner, job)
         self._stages = store.part(Stages)
         self._config = config
         self._plain: Mapping[str, Any] = msgspec.to_builtins(config, str_keys=True)

@@ -48,8 +48,9 @@ async def pipeline_views(store: Store, jobs: Sequence[Job], declared: Sequence[s
 
 def declared_stages(engine: Engine, task: str) -> list[str]:
     """The names of a pipeline's stages as this process declares them; none when it does not."""
-    definition = engine.registry.find(task)
-    pipe = getattr(definition.function, "pipeline", None) if definition else None
+    from holdfast.systems.pipeline.pipeline import Pipeline
+
+    pipe = engine.registry.wholes(Pipeline).get(task)
     return [stage.name for stage in pipe.stages] if pipe else []
 
 

@@ -44,7 +44,7 @@ def built(
     made = []
     for each in nodes.values():
         bound = bind(
-            each.task.function,
+            each.task.work.parameters,
             each.name,
             each.after,
             nodes=nodes,

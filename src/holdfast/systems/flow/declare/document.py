@@ -50,7 +50,7 @@ def read(document: object, registry: Registry) -> Sent:
             continue
         try:
             bound = bind(
-                task.function,
+                task.work.parameters,
                 f"nodes[{number}]",
                 node.after,
                 nodes=names,

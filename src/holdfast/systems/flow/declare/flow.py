@@ -228,7 +228,7 @@ def _check_name(what: str, name: Any) -> None:
 
 def flows_of(engine: Engine) -> dict[str, Flow]:
     """Every flow that the engine declares, by name."""
-    return {name: flow for name, flow in engine.flows.items() if isinstance(flow, Flow)}
+    return engine.registry.wholes(Flow)
 
 
 def flow_named(engine: Engine, name: str) -> Flow:

@@ -8,9 +8,9 @@ over is the flow's input, and so is a keyword-only parameter, unless it is named
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_type_hints
+from typing import Any
 
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.graph.conditions import Path
@@ -34,7 +34,7 @@ class Bound:
 
 
 def bind(
-    function: Callable[..., Any],
+    parameters: Mapping[str, inspect.Parameter],
     what: str,
     after: tuple[str, ...],
     *,
@@ -43,9 +43,8 @@ def bind(
     constants: Collection[str] = (),
     mapped: str | None = None,
 ) -> Bound:
-    """Bind a function's parameters. `given` says where some come from, `constants` which have a value already."""
+    """Bind what a node takes. `given` says where some come from, `constants` which have a value already."""
     given = given or {}
-    parameters = _parameters(function)
     for name in (*given, *constants):
         if name not in parameters:
             raise _refused(what, name, "is no parameter of its function", f"it takes {', '.join(parameters) or 'none'}")
@@ -72,17 +71,6 @@ def bind(
         bound.inputs[name] = (INPUT, name)
         bound.free.append(p)
     return bound
-
-
-def _parameters(function: Callable[..., Any]) -> Parameters:
-    """What a function takes, without the context, its types resolved where they can be."""
-    try:
-        hints = get_type_hints(function, include_extras=True)
-    except Exception:
-        hints = {}  # a name that only the type checker knows
-    found = inspect.signature(function).parameters
-    typed = {name: p.replace(annotation=hints.get(name, Any)) for name, p in found.items()}
-    return {name: p for name, p in typed.items() if p.annotation is not Context}
 
 
 def _of_parents(source: Source) -> bool:

@@ -59,7 +59,7 @@ class Predicates:
         except ValueError:
             problem = f"{name} does not say what it takes"
             raise HoldfastError(problem, field=name, remedy="wrap it in a function") from None
-        bound = None if after is None else bind(judge, name, after)
+        bound = None if after is None else bind(signature.parameters, name, after)
         if bound is not None:
             self.free[name] = bound.free
         else:
