@@ -46,7 +46,7 @@ class System(NamedTuple):
     lifecycles: tuple[str, ...] = ()
     """Tables that its jobs follow."""
     executors: Mapping[str, str] = NONE
-    """By the name that a task's work asks for: who runs it, made from a `Place`."""
+    """By the name that a task's work asks for: who runs it, made from a `Site`."""
     around: str | None = None
     """What is worked out before and after a run of its jobs: an `Around`, made from the registry and the store."""
     views: str | None = None

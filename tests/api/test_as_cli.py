@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cyclopts import App
 
-from holdfast.api.running import Service, Work
+from holdfast.api.running import Service, WorkerSettings
 from holdfast.api.settings import ApiSettings
 from holdfast.cli.app import app as program
 from tests.api.caller import Caller, declare
@@ -62,7 +62,7 @@ def test_every_command_is_known_here() -> None:
 def caller(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Caller]:
     with engine_on(address(request, tmp_path)) as engine:
         declare(engine)
-        service = Service(engine, ApiSettings(port=0), Work(queues="default", concurrency=4))
+        service = Service(engine, ApiSettings(port=0), WorkerSettings(queues="default", concurrency=4))
         url = engine.portal.call(service.start(), 30)
         with Caller(url) as caller:
             yield caller

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import Context, Engine
 from holdfast.api.app import create_app
-from holdfast.api.running import Service, Work
+from holdfast.api.running import Service, WorkerSettings
 from holdfast.api.settings import ApiSettings
 from holdfast.observe.metrics import NAMES
 from holdfast.store.port import Lease
@@ -67,7 +67,7 @@ def page(url: str) -> str:
 @pytest.mark.rule("C20")
 def test_a_server_counts_from_its_start(engine: Engine) -> None:
     """On a real server with a worker: jobs that succeed, fail, are retried and are dead-lettered."""
-    service = Service(engine, ApiSettings(port=0), Work(queues="default", concurrency=4))
+    service = Service(engine, ApiSettings(port=0), WorkerSettings(queues="default", concurrency=4))
     url = engine.portal.call(service.start())
     try:
         made = [engine.submit("call", {"url": ""}) for _ in range(3)] + [engine.submit("fail", {"code": "no_luck"})]
@@ -114,7 +114,7 @@ def test_leases_retries_and_failures_each_have_their_count(engine: Engine, monke
             await asyncio.sleep(20)  # until it is noticed, and this run is ended
         return ctx.attempt
 
-    service = Service(engine, ApiSettings(port=0), Work(queues="default", concurrency=4))
+    service = Service(engine, ApiSettings(port=0), WorkerSettings(queues="default", concurrency=4))
     url = engine.portal.call(service.start())
     try:
         before = values(page(url))

@@ -15,7 +15,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.api.access.keys import Scope, make_key
-from holdfast.api.running import Service, Work
+from holdfast.api.running import Service, WorkerSettings
 from holdfast.api.settings import ApiSettings
 from holdfast.config import ConfigError
 from tests.api.shell import let_in
@@ -29,7 +29,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 @contextmanager
-def served(engine: Engine, work: Work | None = None, **settings: Any) -> Iterator[tuple[Service, str]]:
+def served(engine: Engine, work: WorkerSettings | None = None, **settings: Any) -> Iterator[tuple[Service, str]]:
     service = Service(engine, ApiSettings(port=0, **settings), work, chores=False)
     url = engine.portal.call(service.start(), 30)
     try:
@@ -186,5 +186,5 @@ def test_a_worker_beside_it_does_the_jobs(engine: Engine) -> None:
     def add(a: int, b: int) -> int:
         return a + b
 
-    with served(engine, Work(concurrency=2)):
+    with served(engine, WorkerSettings(concurrency=2)):
         assert add.submit(40, 2).result(timeout=30) == 42

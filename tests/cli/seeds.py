@@ -13,7 +13,7 @@ from holdfast.kernel.outcome import Done, Outcome, Retry
 from holdfast.kernel.settle import settle
 from holdfast.kernel.state import Canonical, State
 from holdfast.store.port import Signal, Store
-from holdfast.views.job import PROGRESS
+from holdfast.tasks.progress import PROGRESS
 
 START_MS = 1_700_000_000_000
 START = "2023-11-14T22:13:20.000Z"

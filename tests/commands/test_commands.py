@@ -13,8 +13,8 @@ from holdfast.kernel.errors import NotAllowedError, NotFoundError
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.store.port import Lease, Store
 from holdfast.systems.crawl.lifecycle import CRAWL
+from holdfast.tasks.progress import PROGRESS
 from holdfast.testing import MovableClock, drain
-from holdfast.views.job import PROGRESS
 from tests.engines import STORES, address, engine_on
 
 

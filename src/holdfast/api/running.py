@@ -20,7 +20,7 @@ from holdfast.chores.runner import Chores
 from holdfast.config import ConfigError
 from holdfast.observe.logs import get_logger
 from holdfast.runtime.engine import Engine
-from holdfast.runtime.serving import Stop
+from holdfast.runtime.serving import StopSignal
 from holdfast.worker.weights import Queues
 from holdfast.worker.worker import Worker
 
@@ -33,7 +33,7 @@ log = get_logger("holdfast.api")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class WorkerSettings:
     """What the worker of a server does."""
 
     queues: Queues | None = None
@@ -45,7 +45,7 @@ def serve(
     engine: Engine,
     settings: ApiSettings | None = None,
     *,
-    worker: Work | bool = False,
+    worker: WorkerSettings | bool = False,
     chores: bool = True,
     ready: Callable[[str], None] | None = None,
 ) -> int:
@@ -54,8 +54,8 @@ def serve(
     `worker` is what to work on beside; True is every queue that a task of the engine goes to. ConfigError when the
     address cannot be had, or when it is open to others and there is no key yet.
     """
-    work = Work() if worker is True else worker or None
-    stop = Stop()
+    work = WorkerSettings() if worker is True else worker or None
+    stop = StopSignal()
     try:
         with stop.listening():
             service = Service(engine, settings or ApiSettings(), work, chores)
@@ -80,7 +80,9 @@ def serve(
 class Service:
     """A server in the engine's loop, with what it was asked to run beside. `start`, then `stop`."""
 
-    def __init__(self, engine: Engine, settings: ApiSettings, work: Work | None = None, chores: bool = True) -> None:
+    def __init__(
+        self, engine: Engine, settings: ApiSettings, work: WorkerSettings | None = None, chores: bool = True
+    ) -> None:
         self._engine = engine
         self._settings = settings
         self._work = work

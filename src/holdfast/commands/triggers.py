@@ -20,7 +20,7 @@ from holdfast.kernel.outcome import Done, Fail, Outcome, Retry
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.settle import settle
 from holdfast.store.port import Lease, Signal, Store
-from holdfast.views.job import PROGRESS
+from holdfast.tasks.progress import PROGRESS
 
 
 class Triggers:

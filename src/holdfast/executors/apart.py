@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 from holdfast.executors.frames import Frame
 from holdfast.executors.links import FrameLink
-from holdfast.executors.port import Crashed, Handle, Place, Run, Stop
+from holdfast.executors.port import Crashed, Handle, Run, Site, Stop
 from holdfast.executors.process_child import ENTRY, unpack_outcome
 from holdfast.executors.processes import Child, Processes, main_file
 from holdfast.executors.python import RAISED, FunctionHandle
@@ -21,9 +21,9 @@ from holdfast.tasks.work import Python
 class Apart:
     reach: Literal["process"] = "process"
 
-    def __init__(self, place: Place) -> None:
-        self.capacity = place.capacity
-        self._classifier = place.classifier
+    def __init__(self, site: Site) -> None:
+        self.capacity = site.capacity
+        self._classifier = site.classifier
         self._processes = Processes(ENTRY)
 
     async def start(self, run: Run) -> Handle:

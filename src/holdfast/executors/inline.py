@@ -7,8 +7,8 @@ from collections.abc import Coroutine
 from typing import Any, Literal
 
 from holdfast.executors import ending
-from holdfast.executors.port import Crashed, Handle, Place, Run
-from holdfast.executors.python import RAISED, FunctionHandle, misfit
+from holdfast.executors.port import Crashed, Handle, Run, Site
+from holdfast.executors.python import RAISED, FunctionHandle, Misfit
 from holdfast.kernel.classify import Classifier
 from holdfast.kernel.outcome import Outcome
 from holdfast.tasks.context import Context
@@ -17,9 +17,9 @@ from holdfast.tasks.context import Context
 class Inline:
     reach: Literal["process"] = "process"
 
-    def __init__(self, place: Place) -> None:
-        self.capacity = place.capacity
-        self._classifier = place.classifier
+    def __init__(self, site: Site) -> None:
+        self.capacity = site.capacity
+        self._classifier = site.classifier
 
     async def start(self, run: Run) -> Handle:
         work: Any = run.task.work
@@ -27,7 +27,7 @@ class Inline:
         try:
             args, kwargs = work.signature.unpack(json.loads(job.payload) if job.payload else {})
         except Exception as error:
-            return misfit(run, error)
+            return Misfit(run, error)
         if (name := work.signature.context) is not None:
             link = run.link
             kwargs[name] = ctx = Context(job, alink=link)

@@ -129,8 +129,8 @@ class Executor(Protocol):
         ...
 
 
-class Place(NamedTuple):
-    """What an executor is made from. The catalog names factories: `Callable[[Place], Executor]`."""
+class Site(NamedTuple):
+    """What an executor is made from. The catalog names factories: `Callable[[Site], Executor]`."""
 
     capacity: int
     """How many runs the worker has at most."""

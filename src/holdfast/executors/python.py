@@ -14,11 +14,11 @@ RAISED = (Exception, JobStopped, SystemExit, KeyboardInterrupt, asyncio.Cancelle
 """What a handler may raise and a worker outlives."""
 
 
-class Ended:
-    """A run that was over before its function was called."""
+class Misfit:
+    """A run whose stored arguments do not fit its function, or not any more: over before it began."""
 
-    def __init__(self, outcome: Outcome) -> None:
-        self._outcome = outcome
+    def __init__(self, run: Run, error: Exception) -> None:
+        self._outcome = ending.bad_input(error, run.job, run.owner)
 
     def poll(self) -> Words:
         return QUIET
@@ -72,8 +72,3 @@ class FunctionHandle:
             raise asyncio.CancelledError from None
         run = self._run
         return ending.raised(error, run.task.on_exhausted, run.job, self._classifier, run.owner)
-
-
-def misfit(run: Run, error: Exception) -> Ended:
-    """A run whose stored arguments do not fit its function, or not any more."""
-    return Ended(ending.bad_input(error, run.job, run.owner))

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from holdfast.executors import ending
 from holdfast.executors.links import ThreadLink
-from holdfast.executors.port import Crashed, Handle, Place, Run
-from holdfast.executors.python import RAISED, FunctionHandle, misfit
+from holdfast.executors.port import Crashed, Handle, Run, Site
+from holdfast.executors.python import RAISED, FunctionHandle, Misfit
 from holdfast.executors.threads import Answer, Threads, unwrapped
 from holdfast.kernel.classify import Classifier
 from holdfast.kernel.outcome import Outcome
@@ -25,10 +25,10 @@ from holdfast.tasks.context import Context
 class Threaded:
     reach: Literal["process"] = "process"
 
-    def __init__(self, place: Place) -> None:
-        self.capacity = place.capacity
-        self._classifier = place.classifier
-        self._threads = Threads(place.capacity)
+    def __init__(self, site: Site) -> None:
+        self.capacity = site.capacity
+        self._classifier = site.classifier
+        self._threads = Threads(site.capacity)
 
     async def start(self, run: Run) -> Handle:
         work: Any = run.task.work
@@ -36,7 +36,7 @@ class Threaded:
         try:
             args, kwargs = work.signature.unpack(json.loads(job.payload) if job.payload else {})
         except Exception as error:
-            return misfit(run, error)
+            return Misfit(run, error)
         if (name := work.signature.context) is not None:
             link = run.link
             kwargs[name] = ctx = Context(job, ThreadLink(asyncio.get_running_loop(), link))

@@ -29,7 +29,7 @@ USUAL_LEASE_MS = range(30_000, 120_001)
 log = get_logger("holdfast.serving")
 
 
-class Stop:
+class StopSignal:
     """Counts signals. Nothing but that happens in a signal's handler: whoever waits does the rest."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ def serve_worker(
 
     With a `metrics_port` the worker's own metrics are shown there, on this machine only.
     """
-    stop = Stop()
+    stop = StopSignal()
     with stop.listening():
         worker, keeping = engine.portal.call(_start(engine, queues, concurrency, chores))
         log.info("worker_started", owner=worker.owner, queues=worker.queues, concurrency=concurrency)

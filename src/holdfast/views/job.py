@@ -12,10 +12,10 @@ from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.state import OVER, RANK
 from holdfast.store.port import SignalRow
 from holdfast.systems.own_names import iso, own_fields
+from holdfast.tasks.progress import PROGRESS
 
-__all__ = ["PROGRESS", "event_view", "iso", "job_view", "label", "links", "progress_view"]
+__all__ = ["event_view", "iso", "job_view", "label", "links", "progress_view"]
 
-PROGRESS = "job_progress"
 """The type of the signal that says how far a job is: a payload of done, total and counters."""
 
 

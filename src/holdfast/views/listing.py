@@ -13,7 +13,8 @@ from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.payload.encoding import plain
 from holdfast.store.port import Filter, Page, Reads
 from holdfast.store.read.listing import Walked, joined, page
-from holdfast.views.job import PROGRESS, job_view
+from holdfast.tasks.progress import PROGRESS
+from holdfast.views.job import job_view
 
 LARGEST_PAGE = 500
 LONGEST_TEXT = 1_000

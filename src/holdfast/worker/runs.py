@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 
 from holdfast.executors import ending
 from holdfast.executors.compensation import Undoes, compensate, failed_for_good
-from holdfast.executors.port import Crashed, Place
+from holdfast.executors.port import Crashed, Site
 from holdfast.executors.python import RAISED
 from holdfast.executors.table import Executors
 from holdfast.kernel.job import Failure, Job
@@ -19,27 +19,27 @@ from holdfast.observe import tracing
 from holdfast.store.port import Store
 from holdfast.tasks.around import Around, Instead
 from holdfast.tasks.registry import Registry
-from holdfast.worker.running import Running
+from holdfast.worker.held import Held
 
 CLOSE_S = 2.0
-Ended = Callable[[Running, Outcome | Crashed, Follow | None], None]
-Late = Callable[[Running], None]
+Ended = Callable[[Held, Outcome | Crashed, Follow | None], None]
+Late = Callable[[Held], None]
 
 
 class Runs:
     """Those of one worker. `ended` is told what came of each, `late` when one takes longer than its terms allow."""
 
-    def __init__(self, store: Store, registry: Registry, place: Place, ended: Ended, late: Late) -> None:
+    def __init__(self, store: Store, registry: Registry, site: Site, ended: Ended, late: Late) -> None:
         self._store = store
         self._registry = registry
-        self._classifier = place.classifier
+        self._classifier = site.classifier
         self._ended = ended
         self._late = late
-        self._executors = Executors(registry.executors, place)
+        self._executors = Executors(registry.executors, site)
         self._arounds: dict[str, Around] = {}
         self._loop = asyncio.get_running_loop()
 
-    async def run(self, held: Running) -> bool:
+    async def run(self, held: Held) -> bool:
         """Whether it was ours to its end. Raises nothing but the cancellation of a job that was ended meanwhile."""
         around = self._around(held.job.lifecycle) if held.job.lifecycle in self._registry.arounds else None
         outcome: Outcome | Crashed
@@ -76,7 +76,7 @@ class Runs:
         self._ended(held, outcome, follow)
         return True
 
-    async def _undone(self, held: Running, undoes: Undoes, outcome: Outcome) -> Outcome:
+    async def _undone(self, held: Held, undoes: Undoes, outcome: Outcome) -> Outcome:
         """The outcome once more, after the steps of a job that failed for good were undone as its task says."""
         failure = failed_for_good(outcome, held.job)
         if failure is None:
@@ -86,12 +86,12 @@ class Runs:
         except RAISED as error:
             return self._raised(held, error)
 
-    def _raised(self, held: Running, error: BaseException) -> Outcome:
+    def _raised(self, held: Held, error: BaseException) -> Outcome:
         if held.over:
             raise asyncio.CancelledError from None
         return ending.raised(error, held.task.on_exhausted, held.job, self._classifier, held.owner)
 
-    def _limit(self, held: Running, seconds: float) -> None:
+    def _limit(self, held: Held, seconds: float) -> None:
         held.ends_s = time.monotonic() + seconds
         held.timer = self._loop.call_later(seconds, self._late, held)
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 
-from holdfast.worker.running import Running
+from holdfast.worker.held import Held
 
 TURN_S = 0.01
 """A slot whose handlers never wait lets others have the loop after this long."""
@@ -19,14 +19,14 @@ class Slots:
     `run` says whether the job was its own to the end. It raises nothing but the cancellation of a job that was ended.
     """
 
-    def __init__(self, run: Callable[[Running], Awaitable[bool]]) -> None:
+    def __init__(self, run: Callable[[Held], Awaitable[bool]]) -> None:
         self._run = run
-        self._ready: deque[Running] = deque()
+        self._ready: deque[Held] = deque()
         self._idle: list[asyncio.Future[None]] = []
         self._coming = False
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def add(self, jobs: Iterable[Running]) -> None:
+    def add(self, jobs: Iterable[Held]) -> None:
         self._ready.extend(jobs)
         if self._ready and not self._coming:
             self._call()

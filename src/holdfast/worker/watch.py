@@ -11,8 +11,8 @@ from holdfast.kernel.state import LEASED, Canonical
 from holdfast.observe.logs import get_logger
 from holdfast.store.port import Signal, Store
 from holdfast.tasks.job_log import LOG
-from holdfast.views.job import PROGRESS
-from holdfast.worker.running import Running
+from holdfast.tasks.progress import PROGRESS
+from holdfast.worker.held import Held
 from holdfast.worker.writer import passing
 
 WATCH_S = 0.4
@@ -28,7 +28,7 @@ class Watch:
     """One look at all of them, every WATCH_S: a request to stop is heard within a second."""
 
     def __init__(
-        self, store: Store, owner: str, running: Mapping[str, Running], lose: Callable[[str, int, str], None]
+        self, store: Store, owner: str, running: Mapping[str, Held], lose: Callable[[str, int, str], None]
     ) -> None:
         self._store = store
         self._owner = owner
@@ -60,11 +60,11 @@ class Watch:
             elif cancel_requested is not None:
                 held.ask_to_stop(cancel_requested)
 
-    def ended(self, held: Running) -> None:
+    def ended(self, held: Held) -> None:
         """A handler that was stopped: what it said last goes out with the next look."""
         self._last_words += self.words(held)
 
-    def words(self, held: Running) -> list[Signal]:
+    def words(self, held: Held) -> list[Signal]:
         """What a job has said since it was last asked: its progress, and the lines of its log."""
         words = QUIET if held.handle is None else held.handle.poll()
         if words is QUIET:

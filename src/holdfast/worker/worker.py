@@ -14,7 +14,7 @@ from typing import Any
 from uuid_utils import uuid4
 
 from holdfast.executors import ending, process_main
-from holdfast.executors.port import Crashed, Place
+from holdfast.executors.port import Crashed, Site
 from holdfast.kernel import outcome as o
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Job
@@ -25,11 +25,11 @@ from holdfast.observe.logs import get_logger
 from holdfast.store.port import Lease
 from holdfast.tasks.own_terms import terms_of
 from holdfast.worker.application import Application
+from holdfast.worker.held import Held
 from holdfast.worker.letting_go import LettingGo
 from holdfast.worker.link import StoreLink
 from holdfast.worker.presence import Roster
 from holdfast.worker.renewer import Heartbeat, renewed_soon
-from holdfast.worker.running import Running
 from holdfast.worker.runs import Runs, crash
 from holdfast.worker.slots import Slots
 from holdfast.worker.watch import Watch
@@ -66,7 +66,7 @@ class Worker:
         self.queues = application.registry.queues() if queues is None else weights(queues)
         self.concurrency = concurrency
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{str(uuid4())[:8]}"
-        self.running: dict[str, Running] = {}
+        self.running: dict[str, Held] = {}
         self.claimed = 0
         self.lost = 0
         self._alike = len(set(self.queues.values())) == 1
@@ -82,8 +82,8 @@ class Worker:
         self.store = await self.application.opened()
         self.writer = Writer(self.store, self.owner, self._wrote)
         self.writer.start()
-        place = Place(self.concurrency, self.application.classifier)
-        self._runs = Runs(self.store, self.application.registry, place, self._ended, self._time_out)
+        site = Site(self.concurrency, self.application.classifier)
+        self._runs = Runs(self.store, self.application.registry, site, self._ended, self._time_out)
         self._links = partial(StoreLink, self.store, self.owner)
         self._slots = Slots(self._runs.run)
         self._letting_go = LettingGo(self.store, self.owner)
@@ -147,7 +147,7 @@ class Worker:
             for job in jobs:
                 self._hand_back(job, "worker_stopped")
             return
-        known: list[Running] = []
+        known: list[Held] = []
         alike: dict[tuple[int, int | None], list[Job]] = {}
         for job in jobs:
             if (before := self.running.get(job.id)) is not None:  # lost without our noticing, and ours again
@@ -157,7 +157,7 @@ class Worker:
                 self._hand_back(job, "unknown_task", UNKNOWN_TASK_DELAY_MS)
                 continue
             since = job.attempt - 1 if lost else None
-            known.append(held := Running(job, task, self._links, None, terms_of(job, task), since_s, since))
+            known.append(held := Held(job, task, self._links, None, terms_of(job, task), since_s, since))
             alike.setdefault((task.lifecycle.policies.heartbeat_ms, held.terms.timeout_ms), []).append(job)
         if self.heart is not None:
             for (heartbeat_ms, timeout_ms), held_alike in alike.items():
@@ -165,7 +165,7 @@ class Worker:
         self.running.update((held.job.id, held) for held in known)
         self._slots.add(known)
 
-    def _ended(self, held: Running, outcome: o.Outcome | Crashed, follow: Follow | None) -> None:
+    def _ended(self, held: Held, outcome: o.Outcome | Crashed, follow: Follow | None) -> None:
         del self.running[held.job.id]
         if isinstance(outcome, Crashed):
             self._crashed(held, outcome)
@@ -173,7 +173,7 @@ class Worker:
             self._settle(held, outcome, follow)
         self._free.set()
 
-    def _settle(self, held: Running, outcome: o.Outcome, follow: Follow | None = None) -> None:
+    def _settle(self, held: Held, outcome: o.Outcome, follow: Follow | None = None) -> None:
         task = held.task
         if held.asked is not None and isinstance(outcome, o.Retry | o.TimedOut):
             outcome = o.Cancelled(stop_reason(held.asked))  # not once more what nobody wants any more
@@ -190,7 +190,7 @@ class Worker:
             move = move._replace(follow=follow)
         self.writer.add(task.lifecycle, path, move, self._watch.words(held))
 
-    def _crashed(self, held: Running, crashed: Crashed) -> None:
+    def _crashed(self, held: Held, crashed: Crashed) -> None:
         """A run that took its process along is a loss: the lifecycle's budget of crashes decides how often."""
         job, table = held.job, held.task.lifecycle
         log.warning("process_died", job_id=job.id, attempt=job.attempt, error=crashed.failure.message)
@@ -200,7 +200,7 @@ class Worker:
         path, move = lost(table, job, crash(crashed, job))
         self.writer.add(table, path, move, self._watch.words(held))
 
-    def _time_out(self, held: Running) -> None:
+    def _time_out(self, held: Held) -> None:
         """Ended here and now, whatever its handler makes of it."""
         if self.running.pop(held.job.id, None) is held:
             held.end()

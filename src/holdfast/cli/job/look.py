@@ -20,7 +20,8 @@ from holdfast.cli.render import COLOURS, rows, short_time, table
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.state import OVER, RANK
 from holdfast.tasks.job_log import LOG
-from holdfast.views.job import PROGRESS, iso, label
+from holdfast.tasks.progress import PROGRESS
+from holdfast.views.job import iso, label
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -68,7 +68,7 @@ def dev(
 
 def _run(here: Invocation, found: Settings, concurrency: int) -> int:
     engine = here.engine(found.app or PLAYGROUND)
-    from holdfast.api.running import Work, serve
+    from holdfast.api.running import WorkerSettings, serve
     from holdfast.api.settings import ApiSettings
     from holdfast.observe.logs import set_up
 
@@ -86,7 +86,7 @@ def _run(here: Invocation, found: Settings, concurrency: int) -> int:
 
     with plainly(engine.url):
         settings = ApiSettings(host=found.host, port=found.port)
-        return serve(engine, settings, worker=Work(concurrency=concurrency), ready=ready)
+        return serve(engine, settings, worker=WorkerSettings(concurrency=concurrency), ready=ready)
 
 
 def _end_with_parent() -> None:

@@ -12,7 +12,7 @@ from holdfast.tasks.own_terms import Terms
 
 
 @dataclass(slots=True, eq=False)
-class Running(Run):
+class Held(Run):
     """From its claim until it is settled or lost. Once `over`, whatever its handler still does counts for nothing."""
 
     terms: Terms
