@@ -71,6 +71,7 @@ OF_THEIR_OWN = {
     "holdfast.store.sqlite.driver": "time.sleep time.time_ns",
     "holdfast.tasks.cron": "datetime.now",
     "holdfast.tasks.job_log": "time.time_ns",
+    "holdfast.testing.files_conformance": "random.Random",
     "holdfast.worker.worker": "random.random",
 }
 """Who asks the time, or chance, by himself."""
