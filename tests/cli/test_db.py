@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.store import migrate
 from holdfast.store.statements import migrations
 from tests.cli.conftest import Cli
 from tests.cli.seeds import job_id
@@ -102,16 +103,23 @@ def test_check_lists_what_is_pending_and_changes_nothing(cli: Cli, postgres_dsn:
         assert f"pending: {first} to {last} ({len(names)}); run `holdfast db migrate`" in answer.out
 
 
-def test_half_the_migrations_are_not_enough(cli: Cli, postgres_dsn: str) -> None:
-    import psycopg
-
+def test_some_of_the_migrations_are_not_enough(cli: Cli, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli("db", "migrate", "--db", postgres_dsn).code == 0
-    last = known(postgres_dsn)[-1]
-    with psycopg.connect(postgres_dsn) as connection:
-        connection.execute("DELETE FROM holdfast_migration WHERE name = %s", [last])
+    monkeypatch.setattr(migrate, "migrations", lambda dialect: [*migrations(dialect), ("9999_next", "SELECT 1")])
     answer = cli("job", "list", "--db", postgres_dsn)
     assert (answer.code, answer.out) == (6, "")
-    assert f"lacks migrations: {last}; run `holdfast db migrate`" in answer.err
+    assert "lacks migrations: 9999_next; run `holdfast db migrate`" in answer.err
+
+
+def test_a_schema_from_before_the_first_release_is_refused(cli: Cli, sqlite_db: str) -> None:
+    with sqlite3.connect(sqlite_db.removeprefix("sqlite:///")) as connection:
+        connection.execute("UPDATE holdfast_migration SET name = '0001_start' WHERE name = '0001_schema'")
+    connection.close()
+    for words in (["job", "list"], ["db", "migrate"], ["audit"]):
+        answer = cli(*words, "--db", sqlite_db)
+        assert (answer.code, answer.out) == (1, "")
+        assert "older than any release" in answer.err
+        assert "or start with a new database" in answer.err
 
 
 def test_a_foreign_sqlite_file_has_no_tables_of_ours(cli: Cli) -> None:

@@ -50,5 +50,5 @@ async def test_an_audit_makes_no_database_and_judges_none_that_is_behind(tmp_pat
         await audit(f"sqlite:///{missing}")
     assert not missing.exists()
     missing.touch()
-    with pytest.raises(StoreError, match=r"lacks 0001_start, .*; run `holdfast db migrate` first"):
+    with pytest.raises(StoreError, match=r"lacks 0001_schema, .*; run `holdfast db migrate` first"):
         await audit(str(missing))

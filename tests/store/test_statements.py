@@ -20,12 +20,11 @@ VARIANTS = {
     "counts": ["counts@state"],
     "drop": [name for name in BELONGINGS if name.startswith("drop@")],
 }
-NO_STATEMENT = re.compile(rf"{MIGRATION.pattern}|schema")
 
 
 def names(dialect: str) -> list[str]:
     """All of a store's statements, those with variants in each of them."""
-    found = [name for name in files(dialect) if not NO_STATEMENT.fullmatch(name)]
+    found = [name for name in files(dialect) if not MIGRATION.fullmatch(name)]
     return [variant for name in found for variant in VARIANTS.get(name, [name])]
 
 

@@ -17,7 +17,6 @@ from holdfast.api.deps import EngineDep
 from holdfast.api.problems.kinds import PROBLEM_SCHEMA, unavailable
 from holdfast.observe.logs import get_logger
 from holdfast.runtime.engine import Engine
-from holdfast.store.script import Query, Script
 from holdfast.views.metrics_feed import MetricsFeed
 
 READY_S = 3.0
@@ -53,12 +52,10 @@ async def readyz(engine: EngineDep) -> dict[str, str]:
     except Exception as error:
         log.warning("not_ready", error=str(error) or type(error).__name__)
         raise unavailable("the database does not answer") from error
+    if refusal := schema.refusal():
+        raise unavailable(str(refusal))
     if schema.pending:
-        raise unavailable(f"the database lacks migrations: {_listed(schema.pending)}; run `holdfast db migrate`")
-    if schema.unknown:
-        raise unavailable(
-            f"the database has migrations of a later version: {_listed(schema.unknown)}; use that version"
-        )
+        raise unavailable(f"the database lacks migrations: {', '.join(schema.pending)}; run `holdfast db migrate`")
     return {"status": "ready"}
 
 
@@ -92,12 +89,3 @@ class Told(Collector):
 
 
 _process = ProcessCollector(registry=None)
-
-
-def _migrations() -> Script[list[Any]]:
-    rows = yield Query("migration_names")
-    return rows
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(sorted(names))

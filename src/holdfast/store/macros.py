@@ -15,6 +15,13 @@ A cast, `:limit::bigint`, is PostgreSQL's alone: its plans need to know what a p
     {hint i}                     the index that SQLite is to use: PostgreSQL is told by its settings
     {greatest}  {least}          of several values, as functions
     {without output result}      the JSON text `result` without its field `output`
+
+And the schema:
+
+    {uuid}  {bigint}  {bytea} …  a type, by PostgreSQL's name
+    {strict}                     SQLite checks types as well
+    {distinct}                   an index of keys that are all different: nobody need look for equal ones
+    {sqlite …}  {postgres …}     what only one of them has
 """
 
 from __future__ import annotations
@@ -70,6 +77,12 @@ SQLITE = {
     "greatest": "max",
     "least": "min",
     "without (.*) (.*)": r"json_remove(\2, '$.\1')",
+    "uuid": "text",
+    "bytea": "blob",
+    "bigint|smallint|boolean": "integer",
+    "strict": "STRICT",
+    "sqlite (.*)": r"\1",
+    "postgres(.*)|distinct": "",
 }
 POSTGRES = {
     "now": "coalesce(:now_ms::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)",
@@ -85,8 +98,12 @@ POSTGRES = {
     "greatest": "greatest",
     "least": "least",
     "without (.*) (.*)": r"(\2::jsonb - '\1')::text",
+    "(uuid|bytea|bigint|smallint|boolean)": r"\1",
+    "distinct": "WITH (deduplicate_items = off)",
+    "postgres(?: |(?=\n))(.*)": r"\1",
+    "strict|sqlite (.*)": "",
 }
-MACRO = re.compile(r"\{([a-z][^{}]*)\}")
+MACRO = re.compile(r"( ?)\{([a-z][^{}]*)\}")
 CAST = re.compile(r"::[a-z]+(\[\])?")
 
 
@@ -94,7 +111,7 @@ def expand(dialect: str, text: str, more: Mapping[str, str] = {}) -> str:
     """A text in the words of one store, the inner macros first; `more` has those of this text alone."""
     rules = {**(SQLITE if dialect == "sqlite" else POSTGRES), **more}
     while MACRO.search(text):
-        text = MACRO.sub(lambda macro: _meaning(macro[1], rules), text)
+        text = MACRO.sub(lambda macro: macro[1] + said if (said := _meaning(macro[2], rules)) else "", text)
     return CAST.sub("", text) if dialect == "sqlite" else text
 
 

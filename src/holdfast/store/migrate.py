@@ -11,6 +11,19 @@ from holdfast.store.statements import migrations
 if TYPE_CHECKING:
     from holdfast.store.database import Driver
 
+START = "0001_schema"
+BEFORE = {
+    "sqlite": (
+        *("0001_start", "0003_kept", "0004_schedule_spec", "0005_choice", "0006_doors", "0007_graphs"),
+        "0008_listing",
+    ),
+    "postgres": (
+        *("0001_start", "0002_partitions", "0003_kept", "0004_schedule_spec", "0005_choice", "0006_doors"),
+        *("0007_graphs", "0008_listing", "0009_nodes", "0010_unique_keys"),
+    ),
+}
+"""The steps to `START` from before the first release: who has had all of them has the schema that it makes."""
+
 
 async def schema_of(driver: Driver) -> Schema:
     """How the schema stands, by reading alone: a database without our tables has nothing of it."""
@@ -21,7 +34,11 @@ async def schema_of(driver: Driver) -> Schema:
             raise
         have = []
     known = [name for name, _ in migrations(driver.dialect.name)]
-    return Schema(have, [name for name in known if name not in have], [name for name in have if name not in known])
+    before = BEFORE[driver.dialect.name]
+    if set(have) >= set(before):
+        have = [START, *(name for name in have if name not in before)]
+    unknown = [name for name in have if name not in known]
+    return Schema(have, [n for n in known if n not in have], unknown, early=not set(before).isdisjoint(unknown))
 
 
 async def migrate(driver: Driver) -> list[str]:

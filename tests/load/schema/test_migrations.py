@@ -1,9 +1,8 @@
-"""Migrations: their sum is the schema, a broken one leaves nothing behind, rivals do not collide."""
+"""Migrations: a broken one leaves nothing behind, rivals do not collide, and other versions' databases are known."""
 
 import asyncio
 import sqlite3
-from importlib import resources
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
@@ -11,8 +10,9 @@ import pytest
 
 from holdfast.kernel.errors import StoreError
 from holdfast.store import migrate as migrating
+from holdfast.store.migrate import BEFORE, START
 from holdfast.store.statements import migrations
-from tests.load.conftest import migrated, postgres_site, sqlite_site
+from tests.load.conftest import migrated, postgres_site
 from tests.load.crew import Crew
 from tests.load.schema.catalogs import postgres_catalog, sqlite_catalog
 from tests.load.sites import Site, specs
@@ -23,8 +23,7 @@ TABLE = "CREATE TABLE holdfast_added (id integer PRIMARY KEY);\n"
 GOOD = f"-- A table.\n{TABLE}CREATE INDEX added_id ON holdfast_added (id);\n"
 BAD = GOOD + TABLE
 
-
-OUTDATED = "a migration changes what schema.sql does not: bring schema.sql up to date"
+SINCE = [name for name, _ in migrations("sqlite") if name != START]
 
 
 def catalog(site: Site) -> dict[str, list[tuple[Any, ...]]]:
@@ -33,8 +32,26 @@ def catalog(site: Site) -> dict[str, list[tuple[Any, ...]]]:
     return asyncio.run(postgres_catalog(site.address))
 
 
-def schema_of(dialect: str) -> str:
-    return (resources.files("holdfast.store") / "schema" / f"schema.{dialect}.sql").read_text()
+def executed(site: Site, statement: str) -> None:
+    """As somebody else would, past the store."""
+    if site.kind == "sqlite":
+        with sqlite3.connect(site.address) as connection:
+            connection.executescript(statement)
+        connection.close()
+        return
+
+    async def run() -> None:
+        connection = await asyncpg.connect(site.address)
+        await connection.execute(statement)
+        await connection.close()
+
+    asyncio.run(run())
+
+
+def says(site: Site, names: Sequence[str]) -> None:
+    """Let a database say that it has had these migrations."""
+    values = ", ".join(f"('{name}')" for name in names)
+    executed(site, f"DELETE FROM holdfast_migration; INSERT INTO holdfast_migration VALUES {values}")
 
 
 async def migrate(site: Site) -> list[str]:
@@ -47,31 +64,6 @@ async def migrate(site: Site) -> list[str]:
 
 def known(dialect: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
     return [*migrations(dialect), *more]
-
-
-def test_sqlite_schema_is_the_sum_of_its_migrations(tmp_path: Path) -> None:
-    site = migrated(sqlite_site(tmp_path))
-    fresh = tmp_path / "fresh.db"
-    connection = sqlite3.connect(fresh)
-    connection.executescript(schema_of("sqlite"))
-    connection.close()
-    made = sqlite_catalog(str(fresh))
-    assert len(made["master"]) > 20
-    assert catalog(site) == made, OUTDATED
-
-
-def test_postgres_schema_is_the_sum_of_its_migrations(wide_postgres: Server) -> None:
-    site, fresh = migrated(postgres_site(wide_postgres)), postgres_site(wide_postgres)
-
-    async def load() -> None:
-        connection = await asyncpg.connect(fresh.address)
-        await connection.execute(schema_of("postgres"))
-        await connection.close()
-
-    asyncio.run(load())
-    made = catalog(fresh)
-    assert len(made["columns"]) > 90
-    assert catalog(site) == made, OUTDATED
 
 
 def test_the_comparison_sees_a_difference(wide_postgres: Server) -> None:
@@ -163,6 +155,50 @@ def test_a_database_of_a_newer_version_is_refused(site: Site, monkeypatch: pytes
     monkeypatch.setattr(migrating, "migrations", lambda dialect: known(dialect, (NEXT, GOOD)))
     assert asyncio.run(migrate(site)) == [NEXT]
     monkeypatch.undo()
-    with pytest.raises(StoreError, match=NEXT) as refused:
+    with pytest.raises(StoreError, match=f"newer than this Holdfast.*{NEXT}") as refused:
         asyncio.run(migrate(site))
     assert refused.value.remedy
+
+
+def test_a_database_that_had_every_migration_from_before_the_first_release_goes_on(site: Site) -> None:
+    async def submit() -> int:
+        store = site.open()
+        await store.jobs.submit(specs(3))
+        jobs = [job async for batch in store.reads.all_jobs() for job in batch]
+        await store.close()
+        return len(jobs)
+
+    assert asyncio.run(submit()) == 3
+    says(site, [*BEFORE[site.kind], *SINCE])
+    before = catalog(site)
+    assert asyncio.run(migrate(site)) == []
+    assert catalog(site) == before
+    assert asyncio.run(submit()) == 6
+
+
+def test_it_takes_the_migrations_that_came_later(empty_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as then:
+        then.setattr(migrating, "migrations", lambda dialect: migrations(dialect)[:1])
+        assert asyncio.run(migrate(empty_site)) == [START]
+    says(empty_site, BEFORE[empty_site.kind])
+    assert asyncio.run(migrate(empty_site)) == SINCE
+    assert asyncio.run(migrate(empty_site)) == []
+
+
+def test_it_takes_one_that_is_still_to_come(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    says(site, [*BEFORE[site.kind], *SINCE])
+    monkeypatch.setattr(migrating, "migrations", lambda dialect: known(dialect, (NEXT, GOOD)))
+    assert asyncio.run(migrate(site)) == [NEXT]
+    assert asyncio.run(migrate(site)) == []
+
+
+def test_a_database_that_had_only_some_of_them_is_refused(site: Site) -> None:
+    for count in range(1, len(BEFORE[site.kind])):
+        says(site, BEFORE[site.kind][:count])
+        before = catalog(site)
+        with pytest.raises(StoreError, match="older than any release") as refused:
+            asyncio.run(migrate(site))
+        assert BEFORE[site.kind][count - 1] in refused.value.message
+        assert "db migrate" in str(refused.value.remedy)
+        assert "new database" in str(refused.value.remedy)
+        assert catalog(site) == before

@@ -43,9 +43,8 @@ async def _schema(url: str) -> Finding:
         schema = await schema_of(store)
     finally:
         await store.close()
-    if schema.unknown:
-        newer = f"made by a later version: {', '.join(schema.unknown)}; use that version of Holdfast"
-        return Finding("schema", False, newer)
+    if refusal := schema.refusal():
+        return Finding("schema", False, str(refusal))
     if schema.pending:
         first, *_, last = (*schema.pending, schema.pending[-1])
         names = first if first == last else f"{first} to {last}"

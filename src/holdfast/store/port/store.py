@@ -26,14 +26,27 @@ class Schema(NamedTuple):
     applied: list[str]
     pending: list[str]
     unknown: list[str]
+    early: bool = False
+    """Whether the unknown ones are from before the first release."""
 
-    def refuse_unknown(self) -> None:
-        """StoreError when it is of a later version."""
+    def refusal(self) -> StoreError | None:
+        """Why this version cannot use the database, whatever is done to it; None when it can."""
+        names = ", ".join(self.unknown)
+        if self.early:
+            return StoreError(
+                f"this database is older than any release, and has only a part of what came before: {names}",
+                remedy="run `holdfast db migrate` of the last version before 0.1.0, or start with a new database",
+            )
         if self.unknown:
-            raise StoreError(
-                f"the database has migrations that this version does not know: {', '.join(self.unknown)}",
+            return StoreError(
+                f"this database is newer than this Holdfast, it has migrations of a later version: {names}",
                 remedy="use the version of Holdfast that made them, or a later one",
             )
+        return None
+
+    def refuse_unknown(self) -> None:
+        if refusal := self.refusal():
+            raise refusal
 
 
 class Store(Protocol):
