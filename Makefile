@@ -93,6 +93,7 @@ soak: setup
 docs: setup
 	$(BIN)/python -m holdfast.cli.proof.lifecycle_page
 	$(BIN)/python -m holdfast.api.problems.page
+	$(BIN)/python -m tests.schema_page
 	$(BIN)/python -m tests.conformance
 
 # dev.lock holds everything of the other two at the same versions, so that one sync is enough.

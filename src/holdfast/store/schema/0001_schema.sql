@@ -57,7 +57,8 @@ CREATE INDEX holdfast_job_correlation ON holdfast_job (correlation_id, id) {dist
 CREATE INDEX holdfast_job_parent ON holdfast_job (parent_id, id) {distinct} WHERE parent_id IS NOT NULL;
 CREATE INDEX holdfast_job_key ON holdfast_job (key_scope, key, id) {distinct} WHERE key_scope IS NOT NULL;
 
-{postgres CREATE SEQUENCE holdfast_event_pos;
+{postgres -- Places in the log, in the order in which they were asked for.
+CREATE SEQUENCE holdfast_event_pos;
 }
 -- The log: exactly one row for each transition. On PostgreSQL in partitions of a week.
 CREATE TABLE holdfast_event (
