@@ -1,5 +1,5 @@
 -- The last of the :reach letters behind a place; none when there are fewer.
-SELECT at_ms, CAST(job_id AS text)
+SELECT at_ms, job_id::text
 FROM holdfast_dead
 WHERE (at_ms, job_id) < (:before_ms, :before_id)
 ORDER BY at_ms DESC, job_id DESC

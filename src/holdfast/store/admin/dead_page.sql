@@ -8,13 +8,10 @@ FROM (
     LIMIT :reach
 ) AS d
 JOIN holdfast_job AS j ON j.id = d.job_id
-WHERE (CAST(:reason_code AS text) IS NULL OR d.reason_code = CAST(:reason_code AS text))
-    AND (CAST(:stage AS text) IS NULL OR d.stage = CAST(:stage AS text))
-    AND (CAST(:task AS text) IS NULL OR j.task = CAST(:task AS text))
-    AND (CAST(:fingerprint AS text) IS NULL OR d.fingerprint = CAST(:fingerprint AS text))
-    AND (
-        CAST(:resolved AS integer) IS NULL
-        OR CAST(:resolved AS integer) = CASE WHEN d.resolution IS NULL THEN 0 ELSE 1 END
-    )
+WHERE (:reason_code::text IS NULL OR d.reason_code = :reason_code::text)
+    AND (:stage::text IS NULL OR d.stage = :stage::text)
+    AND (:task::text IS NULL OR j.task = :task::text)
+    AND (:fingerprint::text IS NULL OR d.fingerprint = :fingerprint::text)
+    AND (:resolved::integer IS NULL OR :resolved::integer = CASE WHEN d.resolution IS NULL THEN 0 ELSE 1 END)
 ORDER BY d.at_ms DESC, d.job_id DESC
 LIMIT :limit

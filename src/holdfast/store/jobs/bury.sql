@@ -4,8 +4,7 @@ INSERT INTO holdfast_dead (
     correlation_id
 )
 SELECT
-    id, changed_at_ms, CAST(:reason_code AS text), CAST(:stage AS text), CAST(:last_error AS text),
-    CAST(:attempts AS integer), CAST(:last_owner AS text), CAST(:last_lease_expires_at_ms AS bigint),
-    CAST(:fingerprint AS text), coalesce(correlation_id, CAST(id AS text))
+    id, changed_at_ms, :reason_code::text, :stage::text, :last_error::text, :attempts::integer, :last_owner::text,
+    :last_lease_expires_at_ms::bigint, :fingerprint::text, coalesce(correlation_id, id::text)
 FROM holdfast_job
 WHERE id = :job_id

@@ -1,2 +1,0 @@
--- One purge at a time: the writer is alone anyway.
-SELECT 1
