@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -79,10 +80,12 @@ def files(dialect: str) -> dict[str, Traversable]:
     return found
 
 
-def _sql(folder: Traversable) -> list[Traversable]:
-    inside = list(folder.iterdir())
-    deeper = [file for room in inside if room.is_dir() for file in _sql(room)]
-    return [*(file for file in inside if file.name.endswith(".sql")), *deeper]
+def _sql(folder: Traversable) -> Iterator[Traversable]:
+    for each in folder.iterdir():
+        if each.name.endswith(".sql"):
+            yield each
+        elif "." not in each.name and each.name != "__pycache__":
+            yield from _sql(each)
 
 
 def _read(dialect: str, name: str) -> str:
