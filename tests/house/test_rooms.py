@@ -17,7 +17,7 @@ from tests.house import measures
 ROOT = Path(__file__).resolve().parents[2]
 WRITES = re.compile(r"\b(?:insert (?:or \w+ )?into|update|delete from)\s+(holdfast_\w+)", re.IGNORECASE)
 
-STATEMENTS_OUTSIDE = ["holdfast.api.health", "holdfast.systems.flow.routes"]
+STATEMENTS_OUTSIDE = ["holdfast.systems.flow.routes"]
 """Where a statement for the database is put together outside the store."""
 
 PAST_THE_DOOR = 29
@@ -71,7 +71,6 @@ OF_THEIR_OWN = {
     "holdfast.store.sqlite.driver": "time.sleep time.time_ns",
     "holdfast.tasks.cron": "datetime.now",
     "holdfast.tasks.job_log": "time.time_ns",
-    "holdfast.testing.files_conformance": "random.Random",
     "holdfast.worker.worker": "random.random",
 }
 """Who asks the time, or chance, by himself."""
