@@ -41,9 +41,15 @@ def _json(part: Any) -> str:
 
 def help_of_all() -> str:
     """Every command's own page, in the order of its name, a hundred columns wide."""
+    from rich.console import Console
+
+    from holdfast.cli.app import app
+
     pages: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "100")
+        # Its own console is as wide as it was when something was first printed.
+        patch.setattr(app, "console", Console(width=100))
         for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
             patch.delenv(name, raising=False)
         _pages([], pages)

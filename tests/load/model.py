@@ -143,6 +143,8 @@ class Model:
         else:
             job["outcome"] = outcome if outcome is not None else job["outcome"]
             if source in OVER:
+                if job["expires_at_ms"] is not None:
+                    job["expires_at_ms"] += at - job["finished_at_ms"]
                 job["finished_at_ms"] = None
         self.events[job_id].append((job["version"], event, source, target, at, actor, job["attempt"]))
 

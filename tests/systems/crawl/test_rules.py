@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,13 @@ COUNTERS = (
     "tokens_estimated",
     "duration_seconds",
 )
+
+
+@pytest.fixture
+def app(database: str) -> Iterator[Engine]:
+    """By the real clock: what runs here takes its time."""
+    with engine_on(database) as engine:
+        yield engine
 
 
 def view(app: Engine, job_id: str) -> dict[str, Any]:
