@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +15,12 @@ from holdfast.testing import MovableClock
 STORES = ["sqlite", "postgres"]
 
 
-def address(request: pytest.FixtureRequest, folder: Path) -> str:
-    """An empty database of the kind that the fixture's parameter names."""
+def address(request: pytest.FixtureRequest, folder: Path, name: str = "jobs.db") -> str:
+    """A fresh database of the kind that the fixture's parameter names, with the tables in it."""
     if request.param == "sqlite":
-        return f"sqlite:///{folder}/jobs.db"
-    dsn: str = request.getfixturevalue("postgres_dsn")
+        shutil.copy(request.getfixturevalue("sqlite_template"), folder / name)
+        return f"sqlite:///{folder / name}"
+    dsn: str = request.getfixturevalue("postgres_url")
     return dsn
 
 

@@ -39,9 +39,9 @@ def leave_things(ctx: Context, secret: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def engines(tmp_path: Path, postgres_dsn: str) -> Iterator[list[Engine]]:
+def engines(tmp_path: Path, postgres_url: str) -> Iterator[list[Engine]]:
     """One on each store, with the same things to ask for."""
-    with engine_on(f"sqlite:///{tmp_path}/jobs.db") as embedded, engine_on(postgres_dsn) as shared:
+    with engine_on(f"sqlite:///{tmp_path}/jobs.db") as embedded, engine_on(postgres_url) as shared:
         for engine in (embedded, shared):
             declare(engine)
             engine.task(leave_things)

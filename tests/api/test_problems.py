@@ -46,8 +46,8 @@ RAISED: dict[str, Exception] = {
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with shell_on(f"sqlite:///{tmp_path}/jobs.db") as made:
+def shell(sqlite_url: str) -> Iterator[Shell]:
+    with shell_on(sqlite_url) as made:
 
         @made.app.post("/api/things")
         async def things(body: Thing) -> str:

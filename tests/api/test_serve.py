@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,8 +21,8 @@ from tests.api.shell import let_in
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    made = Engine(f"sqlite:///{tmp_path}/jobs.db")
+def engine(sqlite_url: str) -> Iterator[Engine]:
+    made = Engine(sqlite_url)
     yield made
     made.close()
 

@@ -21,6 +21,7 @@ from holdfast.store.read.log import FeedReader
 from holdfast.views import follower as hub_module
 from holdfast.views.follower import Hub
 from tests.api.streaming import Message, Served, app_with_streams, reading, serving
+from tests.engines import address
 from tests.load.sites import specs
 from tests.load.test_feed import connect, submit_on
 from tests.working import until
@@ -28,8 +29,7 @@ from tests.working import until
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    sqlite = f"sqlite:///{tmp_path / 'holdfast.db'}"
-    engine = Engine(sqlite if request.param == "sqlite" else request.getfixturevalue("postgres_dsn"))
+    engine = Engine(address(request, tmp_path))
 
     @engine.task
     def add(a: int, b: int) -> int:
@@ -370,11 +370,11 @@ async def test_shutdown_ends_streams_at_once(engine: Engine) -> None:
     await client.aclose()
 
 
-async def test_a_late_commit_on_postgres_is_told_in_its_place(postgres_dsn: str) -> None:
+async def test_a_late_commit_on_postgres_is_told_in_its_place(postgres_url: str) -> None:
     """A position that is under way holds back what is above it, for those who listen and for those who come."""
-    engine = Engine(postgres_dsn)
+    engine = Engine(postgres_url)
     with serving(engine, app_with_streams(engine)) as served:
-        late = await connect(postgres_dsn)
+        late = await connect(postgres_url)
         await engine.portal.hop(engine.opened())
         transaction = late.transaction()
         await transaction.start()
@@ -392,11 +392,11 @@ async def test_a_late_commit_on_postgres_is_told_in_its_place(postgres_dsn: str)
     engine.close()
 
 
-async def test_a_reader_that_starts_over_an_old_transaction_waits_for_it(postgres_dsn: str) -> None:
+async def test_a_reader_that_starts_over_an_old_transaction_waits_for_it(postgres_url: str) -> None:
     """The highest position is no place to begin: below it one may still be under way."""
-    engine = Engine(postgres_dsn)
+    engine = Engine(postgres_url)
     with serving(engine, app_with_streams(engine)) as served:
-        late = await connect(postgres_dsn)
+        late = await connect(postgres_url)
         await engine.portal.hop(engine.opened())
         transaction = late.transaction()
         await transaction.start()

@@ -71,7 +71,7 @@ def _filled(url: str) -> tuple[dict[str, str], int]:
 
 
 @pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], int]:
+def sealed_sqlite(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], int]:
     path = tmp_path_factory.mktemp("proof") / "template.db"
     return (path, *_filled(str(path)))
 
@@ -80,7 +80,7 @@ TABLES = ("job", "event", "signal", "key", "op", "dead", "seal", "purge", "lifec
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres: Any, _postgres_admin: Any) -> Iterator[tuple[str, dict[str, str], int]]:
+def sealed_postgres(postgres: Any, _postgres_admin: Any) -> Iterator[tuple[str, dict[str, str], int]]:
     import psycopg
 
     name = f"proof_{os.getpid()}"
@@ -110,11 +110,11 @@ def _restore(url: str) -> None:
 async def made(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Made]:
     """A copy of the filled, sealed database that the test may do anything to."""
     if request.param == "sqlite":
-        template, ids, now_ms = request.getfixturevalue("sqlite_template")
+        template, ids, now_ms = request.getfixturevalue("sealed_sqlite")
         url = str(tmp_path / "copy.db")
         shutil.copy(template, url)
     else:
-        url, ids, now_ms = request.getfixturevalue("postgres_template")
+        url, ids, now_ms = request.getfixturevalue("sealed_postgres")
         _restore(url)
     clock = Clock(now_ms)
     store = open_store(url, clock=clock)

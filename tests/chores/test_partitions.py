@@ -22,8 +22,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def store(postgres_dsn: str, clock: Clock) -> AsyncIterator[Store]:
-    opened = open_store(postgres_dsn, clock=clock)
+async def store(postgres_url: str, clock: Clock) -> AsyncIterator[Store]:
+    opened = open_store(postgres_url, clock=clock)
     await opened.migrate()
     yield opened
     await opened.close()
@@ -51,7 +51,7 @@ def test_a_week_begins_on_monday(at_ms: int, name: str, low_ms: int) -> None:
     assert week_of(low_ms + WEEK_MS)[1] == low_ms + WEEK_MS
 
 
-async def test_events_go_to_their_week(store: Store, clock: Clock, postgres_dsn: str) -> None:
+async def test_events_go_to_their_week(store: Store, clock: Clock, postgres_url: str) -> None:
     assert await store.upkeep.ensure_partitions(clock.now_ms, weeks=2) == WEEKS
     assert await store.upkeep.ensure_partitions(clock.now_ms, weeks=2) == []
     lives = Lives(store, clock)
@@ -60,15 +60,15 @@ async def test_events_go_to_their_week(store: Store, clock: Clock, postgres_dsn:
     second = await lives.submit("second")
     clock.pass_ms(9 * WEEK_MS)
     third = await lives.submit("third")
-    assert partition_of(postgres_dsn) == {first: WEEKS[0], second: WEEKS[1], third: "holdfast_event_default"}
+    assert partition_of(postgres_url) == {first: WEEKS[0], second: WEEKS[1], third: "holdfast_event_default"}
     # A week whose rows lie in the default partition goes on without one of its own.
     made = await store.upkeep.ensure_partitions(clock.now_ms, weeks=1)
     assert made == ["holdfast_event_2027w03"]
     await Sealer(store).seal_all()
 
 
-async def test_rivals_make_each_partition_once(store: Store, postgres_dsn: str) -> None:
-    others = [open_store(postgres_dsn) for _ in range(3)]
+async def test_rivals_make_each_partition_once(store: Store, postgres_url: str) -> None:
+    others = [open_store(postgres_url) for _ in range(3)]
     made = await asyncio.gather(*(one.upkeep.ensure_partitions(START_MS, weeks=2) for one in (store, *others)))
     for one in others:
         await one.close()
@@ -78,10 +78,10 @@ async def test_rivals_make_each_partition_once(store: Store, postgres_dsn: str) 
 
 
 @pytest.mark.slow
-async def test_a_busy_log_is_not_waited_for(store: Store, postgres_dsn: str) -> None:
+async def test_a_busy_log_is_not_waited_for(store: Store, postgres_url: str) -> None:
     import asyncpg
 
-    reader = await asyncpg.connect(postgres_dsn)
+    reader = await asyncpg.connect(postgres_url)
     async with reader.transaction():
         await reader.execute("LOCK TABLE holdfast_event_default IN ACCESS SHARE MODE")
         assert await store.upkeep.ensure_partitions(START_MS, weeks=0) == []

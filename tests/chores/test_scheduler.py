@@ -38,7 +38,7 @@ def clock() -> MovableClock:
 @pytest_asyncio.fixture(params=["sqlite", "postgres"])
 async def opener(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> AsyncIterator[Opener]:
     """Opens one more store on the test's database, as another process would."""
-    dsn = None if request.param == "sqlite" else request.getfixturevalue("postgres_dsn")
+    dsn = None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     stores: list[Store] = []
 
     async def open_one() -> Store:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from uuid_utils import uuid7
@@ -22,21 +21,9 @@ async def submit(store: Store, count: int) -> None:
     await store.jobs.submit([Spec(str(uuid7()), "durable", "task") for _ in range(count)])
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty, migrated database."""
-    address = str(tmp_path / "new.db")
-    if request.param == "postgres":
-        address = request.getfixturevalue("postgres_dsn")
-    store = open_store(address)
-    await store.migrate()
-    await store.close()
-    return address
-
-
 @pytest.fixture
-async def store(url: str) -> AsyncIterator[Store]:
-    opened = open_store(url)
+async def store(database: str) -> AsyncIterator[Store]:
+    opened = open_store(database)
     yield opened
     await opened.close()
 
@@ -89,8 +76,8 @@ async def test_sealing_up_to_now_ends_though_the_log_grows(store: Store) -> None
     assert [seal.count for seal in await Restless(store).seal_all()] == [5]
 
 
-async def test_sealers_that_race_seal_everything_once(url: str, store: Store) -> None:
-    stores = [open_store(url) for _ in range(4)]
+async def test_sealers_that_race_seal_everything_once(database: str, store: Store) -> None:
+    stores = [open_store(database) for _ in range(4)]
     sealers = [Sealer(one) for one in stores]
     try:
         for _ in range(5):
@@ -129,14 +116,14 @@ async def test_a_sealer_does_not_build_on_seals_that_were_changed(made: Made) ->
         await Sealer(made.store).run_once()
 
 
-async def test_the_sealer_waits_for_a_position_that_may_still_be_filled(postgres_dsn: str) -> None:
+async def test_the_sealer_waits_for_a_position_that_may_still_be_filled(postgres_url: str) -> None:
     import asyncpg
 
-    store = open_store(postgres_dsn)
+    store = open_store(postgres_url)
     await store.migrate()
     sealer = Sealer(store)
     await submit(store, 3)
-    late = await asyncpg.connect(postgres_dsn)
+    late = await asyncpg.connect(postgres_url)
     transaction = late.transaction()
     await transaction.start()
     held = await late.fetchval(
@@ -155,13 +142,13 @@ async def test_the_sealer_waits_for_a_position_that_may_still_be_filled(postgres
     await store.close()
 
 
-async def test_the_sealer_passes_a_position_that_was_given_up(postgres_dsn: str) -> None:
+async def test_the_sealer_passes_a_position_that_was_given_up(postgres_url: str) -> None:
     import asyncpg
 
-    store = open_store(postgres_dsn)
+    store = open_store(postgres_url)
     await store.migrate()
     await submit(store, 3)
-    late = await asyncpg.connect(postgres_dsn)
+    late = await asyncpg.connect(postgres_url)
     await late.execute("SELECT nextval('holdfast_event_pos')")
     await late.close()
     await submit(store, 4)

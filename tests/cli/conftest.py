@@ -51,9 +51,9 @@ def empty_db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def seeded_db(empty_db: str) -> str:
-    seed(empty_db)
-    return empty_db
+def seeded_db(database: str) -> str:
+    seed(database)
+    return database
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgres"])
@@ -73,8 +73,7 @@ def shared_db(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture
-def sqlite_db(tmp_path: Path) -> str:
+def sqlite_db(sqlite_url: str) -> str:
     """A seeded database on SQLite alone, for what does not depend on the store."""
-    url = f"sqlite:///{tmp_path}/jobs.db"
-    seed(url)
-    return url
+    seed(sqlite_url)
+    return sqlite_url

@@ -17,11 +17,11 @@ APP = "tests.cli.shop:app"
 
 
 @pytest.fixture
-def db(empty_db: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def db(database: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The test's database, named by the environment; the app is named too."""
-    monkeypatch.setenv("HOLDFAST_DB", empty_db)
+    monkeypatch.setenv("HOLDFAST_DB", database)
     monkeypatch.setenv("HOLDFAST_APP", APP)
-    return empty_db
+    return database
 
 
 @contextmanager

@@ -17,9 +17,9 @@ async def declare(url: str) -> None:
     await store.close()
 
 
-def test_list_pause_resume_run_remove(cli: Cli, empty_db: str) -> None:
-    asyncio.run(declare(empty_db))
-    [shown] = cli("schedule", "list", "--json", "--db", empty_db).json
+def test_list_pause_resume_run_remove(cli: Cli, database: str) -> None:
+    asyncio.run(declare(database))
+    [shown] = cli("schedule", "list", "--json", "--db", database).json
     assert (shown["name"], shown["task"], shown["args"], shown["cron"]) == (
         "nightly",
         "report",
@@ -27,18 +27,18 @@ def test_list_pause_resume_run_remove(cli: Cli, empty_db: str) -> None:
         "0 3 * * *",
     )
     assert (shown["timezone"], shown["missed"], shown["paused"]) == ("Europe/Berlin", "skip", False)
-    assert cli("schedule", "pause", "nightly", "--db", empty_db).code == 0
-    assert "paused" in cli("schedule", "list", "--db", empty_db).out
-    assert "next at" in cli("schedule", "resume", "nightly", "--db", empty_db).err
-    job_id = cli("schedule", "run", "nightly", "--db", empty_db).out.strip()
-    assert cli("job", "show", job_id, "--json", "--db", empty_db).json["task"] == "report"
-    assert cli("schedule", "run", "nightly", "--json", "--db", empty_db).json["id"] != job_id
-    assert cli("schedule", "list", "-o", "ids", "--db", empty_db).out == "nightly\n"
-    assert cli("schedule", "remove", "nightly", "--db", empty_db).code == 0
-    assert "no schedules" in cli("schedule", "list", "--db", empty_db).err
+    assert cli("schedule", "pause", "nightly", "--db", database).code == 0
+    assert "paused" in cli("schedule", "list", "--db", database).out
+    assert "next at" in cli("schedule", "resume", "nightly", "--db", database).err
+    job_id = cli("schedule", "run", "nightly", "--db", database).out.strip()
+    assert cli("job", "show", job_id, "--json", "--db", database).json["task"] == "report"
+    assert cli("schedule", "run", "nightly", "--json", "--db", database).json["id"] != job_id
+    assert cli("schedule", "list", "-o", "ids", "--db", database).out == "nightly\n"
+    assert cli("schedule", "remove", "nightly", "--db", database).code == 0
+    assert "no schedules" in cli("schedule", "list", "--db", database).err
 
 
-def test_an_unknown_schedule_is_not_found(cli: Cli, empty_db: str) -> None:
-    asyncio.run(declare(empty_db))
+def test_an_unknown_schedule_is_not_found(cli: Cli, database: str) -> None:
+    asyncio.run(declare(database))
     for command in ("pause", "resume", "run", "remove"):
-        assert cli("schedule", command, "daily", "--db", empty_db).code == 3
+        assert cli("schedule", command, "daily", "--db", database).code == 3

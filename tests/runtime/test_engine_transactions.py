@@ -20,8 +20,8 @@ from tests.engines import engine_on
 
 
 @pytest.fixture
-def app(postgres_dsn: str) -> Iterator[Engine]:
-    with engine_on(postgres_dsn) as engine:
+def app(postgres_url: str) -> Iterator[Engine]:
+    with engine_on(postgres_url) as engine:
         engine.list_jobs()  # makes the tables
         yield engine
 
@@ -50,31 +50,31 @@ def check(app: Engine, dsn: str) -> None:
     assert (report.jobs, report.total_violations) == (1, 0)
 
 
-def test_psycopg(app: Engine, mail: Task[[str], str], postgres_dsn: str) -> None:
-    with psycopg.connect(postgres_dsn) as connection:
+def test_psycopg(app: Engine, mail: Task[[str], str], postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
         job = mail.options(connection=connection).submit("kept")
         assert mails(app) == []
         connection.commit()
         mail.options(connection=connection).submit("lost")
         app.submit("mail", {"to": "lost"}, connection=connection)
         connection.rollback()
-    check(app, postgres_dsn)
+    check(app, postgres_url)
     assert job.result(timeout=1) == "mailed kept"
 
 
-async def test_psycopg_async(app: Engine, mail: Task[[str], str], postgres_dsn: str) -> None:
-    async with await psycopg.AsyncConnection.connect(postgres_dsn) as connection:
+async def test_psycopg_async(app: Engine, mail: Task[[str], str], postgres_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(postgres_url) as connection:
         await mail.options(connection=connection).asubmit("kept")
         await connection.commit()
         await mail.options(connection=connection).asubmit("lost")
         await connection.rollback()
         with pytest.raises(HoldfastError, match="connection is psycopg"):
             mail.options(connection=connection).submit("wrong door")
-    await asyncio.to_thread(check, app, postgres_dsn)
+    await asyncio.to_thread(check, app, postgres_url)
 
 
-async def test_asyncpg(app: Engine, mail: Task[[str], str], postgres_dsn: str) -> None:
-    connection = await asyncpg.connect(postgres_dsn)
+async def test_asyncpg(app: Engine, mail: Task[[str], str], postgres_url: str) -> None:
+    connection = await asyncpg.connect(postgres_url)
     async with connection.transaction():
         await mail.options(connection=connection).asubmit("kept")
         assert mails(app) == []
@@ -83,11 +83,11 @@ async def test_asyncpg(app: Engine, mail: Task[[str], str], postgres_dsn: str) -
     await mail.options(connection=connection).asubmit_many([("lost",), ("too",)])
     await lost.rollback()
     await connection.close()
-    await asyncio.to_thread(check, app, postgres_dsn)
+    await asyncio.to_thread(check, app, postgres_url)
 
 
-def test_sqlalchemy_session_and_connection(app: Engine, mail: Task[[str], str], postgres_dsn: str) -> None:
-    database = sqlalchemy.create_engine(postgres_dsn.replace("postgresql://", "postgresql+psycopg://"))
+def test_sqlalchemy_session_and_connection(app: Engine, mail: Task[[str], str], postgres_url: str) -> None:
+    database = sqlalchemy.create_engine(postgres_url.replace("postgresql://", "postgresql+psycopg://"))
     with Session(database) as session, session.begin():
         session.execute(sqlalchemy.text("CREATE TABLE users (name text)"))
         mail.options(connection=session).submit("kept")
@@ -97,22 +97,22 @@ def test_sqlalchemy_session_and_connection(app: Engine, mail: Task[[str], str], 
         mail.options(connection=connection).submit_many([("lost",), ("too",)])
         connection.rollback()
     database.dispose()
-    check(app, postgres_dsn)
+    check(app, postgres_url)
 
 
 def test_a_sqlalchemy_connection_that_had_nothing_else_to_do(
-    app: Engine, mail: Task[[str], str], postgres_dsn: str
+    app: Engine, mail: Task[[str], str], postgres_url: str
 ) -> None:
-    database = sqlalchemy.create_engine(postgres_dsn.replace("postgresql://", "postgresql+psycopg://"))
+    database = sqlalchemy.create_engine(postgres_url.replace("postgresql://", "postgresql+psycopg://"))
     with database.connect() as connection:
         mail.options(connection=connection).submit("kept")
         connection.commit()
     database.dispose()
-    check(app, postgres_dsn)
+    check(app, postgres_url)
 
 
-async def test_sqlalchemy_async(app: Engine, mail: Task[[str], str], postgres_dsn: str) -> None:
-    database = create_async_engine(postgres_dsn.replace("postgresql://", "postgresql+asyncpg://"))
+async def test_sqlalchemy_async(app: Engine, mail: Task[[str], str], postgres_url: str) -> None:
+    database = create_async_engine(postgres_url.replace("postgresql://", "postgresql+asyncpg://"))
     async with AsyncSession(database) as session:
         await mail.options(connection=await session.connection()).asubmit("kept")
         await session.commit()
@@ -121,11 +121,11 @@ async def test_sqlalchemy_async(app: Engine, mail: Task[[str], str], postgres_ds
         with pytest.raises(HoldfastError, match="asubmit"):
             mail.options(connection=session).submit("wrong door")
     await database.dispose()
-    await asyncio.to_thread(check, app, postgres_dsn)
+    await asyncio.to_thread(check, app, postgres_url)
 
 
-def test_what_cannot_be_done_there_is_said(app: Engine, mail: Task[[str], str], postgres_dsn: str) -> None:
-    with psycopg.connect(postgres_dsn) as connection:
+def test_what_cannot_be_done_there_is_said(app: Engine, mail: Task[[str], str], postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
         with pytest.raises(HoldfastError, match="key"):
             mail.options(connection=connection, key="k").submit("x")
         with pytest.raises(TypeError, match="to"):
@@ -136,8 +136,8 @@ def test_what_cannot_be_done_there_is_said(app: Engine, mail: Task[[str], str], 
     assert mails(app) == []
 
 
-def test_many_in_one_transaction(app: Engine, mail: Task[[str], str], postgres_dsn: str) -> None:
-    with psycopg.connect(postgres_dsn) as connection:
+def test_many_in_one_transaction(app: Engine, mail: Task[[str], str], postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
         mail.options(connection=connection).submit_many([("a",), ("b",)])
         assert mails(app) == []
         connection.rollback()

@@ -18,7 +18,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.store.port import Store
-from holdfast.store.postgres.driver import PostgresDriver, open_postgres
+from holdfast.store.postgres.driver import PostgresDriver
 from holdfast.store.sqlite.driver import open_sqlite
 from holdfast.store.store import SqlStore
 from tests.store.scenes import START_MS, Clock
@@ -41,24 +41,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
-async def _migrated(store: Store) -> None:
-    await store.migrate()
-    await store.close()
-
-
 @pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("store") / "template.db"
-    asyncio.run(_migrated(open_sqlite(path, synchronous="OFF")))
-    return path
-
-
-@pytest.fixture(scope="session")
-def postgres_suite_dsn(postgres: Any, _postgres_admin: Any) -> Iterator[str]:
-    _postgres_admin.execute(f"CREATE DATABASE {SUITE_DATABASE}")
+def postgres_suite_dsn(postgres: Any, _postgres_admin: Any, postgres_template: str) -> Iterator[str]:
+    _postgres_admin.execute(f"CREATE DATABASE {SUITE_DATABASE} TEMPLATE {postgres_template}")
     _postgres_admin.execute(f"ALTER DATABASE {SUITE_DATABASE} SET synchronous_commit = off")
     dsn = postgres.dsn_of(SUITE_DATABASE)
-    asyncio.run(_migrated(open_postgres(dsn)))
     yield dsn
     _postgres_admin.execute(f"DROP DATABASE {SUITE_DATABASE} WITH (FORCE)")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,8 +25,8 @@ class Page:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Engine]:
-    with engine_on(f"sqlite:///{tmp_path}/jobs.db", MovableClock()) as engine:
+def app(sqlite_url: str) -> Iterator[Engine]:
+    with engine_on(sqlite_url, MovableClock()) as engine:
         yield engine
 
 

@@ -23,14 +23,14 @@ ENOUGH = {"read": ["read", "write", "admin"], "write": ["write", "admin"], "admi
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with shell_on(f"sqlite:///{tmp_path}/jobs.db") as made:
+def shell(sqlite_url: str) -> Iterator[Shell]:
+    with shell_on(sqlite_url) as made:
         yield made
 
 
 @pytest.fixture
-def guarded(tmp_path: Path) -> Iterator[Shell]:
-    with shell_on(f"sqlite:///{tmp_path}/jobs.db", ApiSettings(host=OPEN_TO_ALL, rate=0)) as made:
+def guarded(sqlite_url: str) -> Iterator[Shell]:
+    with shell_on(sqlite_url, ApiSettings(host=OPEN_TO_ALL, rate=0)) as made:
         yield made
 
 

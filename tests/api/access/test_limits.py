@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -125,9 +124,9 @@ def test_brackets_in_text_are_text() -> None:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
+def shell(sqlite_url: str) -> Iterator[Shell]:
     settings = ApiSettings(body_limit=LIMIT, depth_limit=64, body_timeout_s=0.2, max_requests=3, rate=0)
-    with shell_on(f"sqlite:///{tmp_path}/jobs.db", settings) as made:
+    with shell_on(sqlite_url, settings) as made:
 
         @made.app.post("/api/echo")
         async def echo(body: dict[str, Any]) -> int:
@@ -233,9 +232,9 @@ def test_no_more_requests_than_places_and_health_needs_none(shell: Shell) -> Non
 
 
 @pytest.mark.slow
-def test_each_key_has_its_own_rate_and_guessing_is_paid_by_the_address(tmp_path: Path) -> None:
+def test_each_key_has_its_own_rate_and_guessing_is_paid_by_the_address(sqlite_url: str) -> None:
     settings = ApiSettings(host=OPEN_TO_ALL, rate=0.001, burst=3)
-    with shell_on(f"sqlite:///{tmp_path}/jobs.db", settings) as shell:
+    with shell_on(sqlite_url, settings) as shell:
         first, second = shell.key("admin").token, shell.key("admin").token
 
         def ask(key: str) -> int:
@@ -249,8 +248,8 @@ def test_each_key_has_its_own_rate_and_guessing_is_paid_by_the_address(tmp_path:
         assert int(answer.headers["retry-after"]) > 100
 
 
-def test_where_no_key_is_needed_there_is_no_rate_but_a_key_that_is_sent_has_its_own(tmp_path: Path) -> None:
-    with shell_on(f"sqlite:///{tmp_path}/jobs.db", ApiSettings(rate=0.001, burst=3)) as shell:
+def test_where_no_key_is_needed_there_is_no_rate_but_a_key_that_is_sent_has_its_own(sqlite_url: str) -> None:
+    with shell_on(sqlite_url, ApiSettings(rate=0.001, burst=3)) as shell:
         assert {shell.ask("GET", "/api/docs").status_code for _ in range(20)} == {200}
         key = shell.key("admin").token
         assert [shell.ask("GET", "/api/docs", key=key).status_code for _ in range(4)] == [200, 200, 200, 429]

@@ -14,6 +14,7 @@ from holdfast import Context, Engine
 from holdfast.api.jobs import stream as job_stream
 from holdfast.store.port import Signal
 from tests.api.streaming import Message, Served, app_with_streams, reading, serving
+from tests.engines import address
 from tests.working import events_of, until
 
 
@@ -28,8 +29,7 @@ def served(
     request: pytest.FixtureRequest, tmp_path: Path, hold: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Served]:
     monkeypatch.setattr(job_stream, "HEAR_EVERY_S", 0.05)
-    sqlite = f"sqlite:///{tmp_path / 'holdfast.db'}"
-    engine = Engine(sqlite if request.param == "sqlite" else request.getfixturevalue("postgres_dsn"))
+    engine = Engine(address(request, tmp_path))
 
     @engine.task(lifecycle="workflow")
     def work(ctx: Context, n: int) -> int:

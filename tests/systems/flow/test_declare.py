@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +17,8 @@ from tests.systems.flow.in_memory import Player
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Engine]:
-    engine = Engine(f"sqlite:///{tmp_path}/jobs.db")
+def app(sqlite_url: str) -> Iterator[Engine]:
+    engine = Engine(sqlite_url)
     yield engine
     engine.close()
 

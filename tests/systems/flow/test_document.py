@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,8 @@ from holdfast.systems.flow.declare.document import read
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Engine]:
-    engine = Engine(f"sqlite:///{tmp_path}/jobs.db")
+def app(sqlite_url: str) -> Iterator[Engine]:
+    engine = Engine(sqlite_url)
     yield engine
     engine.close()
 

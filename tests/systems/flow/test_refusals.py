@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +16,8 @@ from holdfast.systems.flow.declare.flow import Flow
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Engine]:
-    engine = Engine(f"sqlite:///{tmp_path}/jobs.db")
+def app(sqlite_url: str) -> Iterator[Engine]:
+    engine = Engine(sqlite_url)
     yield engine
     engine.close()
 
