@@ -18,7 +18,7 @@ from bench.meter import metered
 from bench.site import Ground, Site, grounds
 from holdfast import Engine
 from holdfast.runtime.task import Options
-from holdfast.systems.flow import submit as flow_submit
+from holdfast.systems.flow.commands import submit as flow_submit
 
 CONCURRENCY = 100
 LIMIT_S = 300.0

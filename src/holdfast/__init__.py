@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     )
     from holdfast.kernel.lifecycle import Lifecycle, Transition
     from holdfast.runtime.handle import JobCancelledError, JobFailedError, JobHandle, WaitTimeoutError
-    from holdfast.systems.pipeline.stage import Breaker
-    from holdfast.systems.pipeline.stage_context import StageContext
+    from holdfast.systems.pipeline.declare.stage import Breaker
+    from holdfast.systems.pipeline.declare.stage_context import StageContext
     from holdfast.tasks.answers import Partial, Skip
     from holdfast.tasks.context import Context
     from holdfast.tasks.limits import Limit
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives. Loaded when it is asked for: `holdfast version` pays for none of them.
 _HOMES = {
-    "Breaker": "holdfast.systems.pipeline.stage",
+    "Breaker": "holdfast.systems.pipeline.declare.stage",
     "Context": "holdfast.tasks.context",
     "Engine": "holdfast.engine",
     "HoldfastError": "holdfast.kernel.errors",
@@ -38,7 +38,7 @@ _HOMES = {
     "Partial": "holdfast.tasks.answers",
     "PermanentError": "holdfast.kernel.errors",
     "Skip": "holdfast.tasks.answers",
-    "StageContext": "holdfast.systems.pipeline.stage_context",
+    "StageContext": "holdfast.systems.pipeline.declare.stage_context",
     "TransientError": "holdfast.kernel.errors",
     "Transition": "holdfast.kernel.lifecycle",
     "ValidationError": "holdfast.kernel.errors",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from holdfast.kernel.classify import Classifier
     from holdfast.systems.flow.declare.flow import Flow
-    from holdfast.systems.pipeline.pipeline import Pipeline
+    from holdfast.systems.pipeline.declare.pipeline import Pipeline
 
 C = TypeVar("C")
 
@@ -76,7 +76,7 @@ class Engine(Runtime):
         `config` is the type of what a run is told, such as a dataclass. With `single` there is one run at a time, over
         all processes. A run that stands in PENDING or RUNNING for longer than `stale_after` fails; 2 h if not said.
         """
-        from holdfast.systems.pipeline.pipeline import Pipeline
+        from holdfast.systems.pipeline.declare.pipeline import Pipeline
 
         given = {"expires" if key == "stale_after" else key: value for key, value in options.items()}
         chosen = {key: value for key, value in given.items() if value is not None}

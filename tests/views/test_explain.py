@@ -16,6 +16,7 @@ from holdfast.kernel.state import Canonical
 from holdfast.store.port import Letter, Pause
 from holdfast.testing import MovableClock, drain
 from holdfast.views.explain import Explanation, Situation, explain
+from holdfast.views.of_systems import Words
 from holdfast.views.phrases import span
 from holdfast.views.situation import explain_job
 from tests.engines import STORES, address, engine_on
@@ -155,12 +156,12 @@ CASES: dict[str, tuple[dict[str, Any], str, str | None]] = {
         "holdfast workers",
     ),
     "waiting for parents": (
-        {"job": job("waiting", FLOW), "waits_for": "the jobs that it depends on"},
+        {"job": job("waiting", FLOW), "own": Words(waits_for="the jobs that it depends on")},
         "CREATED: waiting for the jobs that it depends on",
         f"holdfast job cancel {ID}",
     ),
     "waiting for an upload": (
-        {"job": job("waiting", "sandbox"), "waits_for": "its upload to be finalized"},
+        {"job": job("waiting", "sandbox"), "own": Words(waits_for="its upload to be finalized")},
         "pending: waiting for its upload to be finalized",
         f"holdfast job cancel {ID}",
     ),

@@ -9,7 +9,7 @@ from holdfast.api.access.admission import Doors
 from holdfast.api.access.scopes import RouteMap
 from holdfast.api.docs_page import docs
 from holdfast.api.headers import AnswerHeaders
-from holdfast.api.openapi import describe
+from holdfast.api.openapi import describe, openapi
 from holdfast.api.problems.handlers import LastResort, install
 from holdfast.api.routes import served
 from holdfast.api.settings import ApiSettings
@@ -26,7 +26,7 @@ def create_app(engine: Engine, settings: ApiSettings | None = None) -> FastAPI:
         title="Holdfast",
         version=__version__,
         description=ABOUT,
-        openapi_url="/api/openapi.json",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -35,6 +35,7 @@ def create_app(engine: Engine, settings: ApiSettings | None = None) -> FastAPI:
     )
     app.state.engine = engine
     app.state.settings = settings
+    app.add_route("/api/openapi.json", openapi, include_in_schema=False)
     app.add_route("/api/docs", docs, include_in_schema=False)
     describe(app)
     install(app)

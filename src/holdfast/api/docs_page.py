@@ -11,6 +11,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.openapi import METHODS
 from holdfast.api.problems.kinds import KINDS
 
@@ -30,6 +32,7 @@ POLICY = (
 )
 
 
+@needs(Scope.READ)
 async def docs(request: Request) -> HTMLResponse:
     page = render(request.app.openapi())
     return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})

@@ -13,6 +13,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import EngineDep
 from holdfast.api.problems.kinds import PROBLEM_SCHEMA, unavailable
 from holdfast.observe.logs import get_logger
@@ -37,12 +39,14 @@ router = APIRouter(tags=["health"])
 
 
 @router.get("/healthz")
+@needs(None)
 async def healthz() -> dict[str, str]:
     """The process runs, and its loop turns."""
     return {"status": "ok"}
 
 
 @router.get("/readyz", responses=NOT_READY)
+@needs(None)
 async def readyz(engine: EngineDep) -> dict[str, str]:
     """The database answers, and its schema is that of this version."""
     try:
@@ -60,6 +64,7 @@ async def readyz(engine: EngineDep) -> dict[str, str]:
 
 
 @router.get("/metrics", response_class=Response, responses=TEXT)
+@needs(Scope.READ)
 async def metrics(request: Request) -> Response:
     """What this process counts of the whole database since it started, and how things stand now."""
     feed = await metrics_of(request.app)

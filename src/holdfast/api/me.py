@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep
 from holdfast.api.settings import is_loopback
 from holdfast.api.shapes.around import Me
@@ -16,6 +17,7 @@ router = APIRouter(tags=["me"])
 
 
 @router.get("/me", response_model=Me)
+@needs(Scope.READ)
 async def me(request: Request, caller: CallerDep) -> dict[str, Any]:
     """The caller's name and scopes."""
     known_only(request, set())

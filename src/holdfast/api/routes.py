@@ -1,4 +1,4 @@
-"""The routers of the API: the only list of them. Each is served under /api, but for health."""
+"""The routers of the API, and those that systems bring. Each is served under /api, but for health."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from functools import cache
 
 from fastapi import APIRouter
 
+from holdfast import catalog
 from holdfast.api import health, me
+from holdfast.api.access.scopes import RouteMap, bare
 from holdfast.api.admin import (
     dead,
     lifecycles,
@@ -26,10 +28,6 @@ from holdfast.api.jobs import events_stream as stream
 from holdfast.api.jobs import parts as job_parts
 from holdfast.api.jobs import read as jobs_read
 from holdfast.api.jobs import stream as job_stream
-from holdfast.systems.flow import routes as flows
-from holdfast.systems.flow import routes_change as flows_change
-from holdfast.systems.pipeline import routes as pipelines
-from holdfast.systems.pipeline import stream as pipeline_stream
 
 ROUTERS: tuple[APIRouter, ...] = (
     jobs_create.router,
@@ -48,10 +46,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     tasks.router,
     schedules.router,
     schedules_change.router,
-    pipelines.router,
-    pipeline_stream.router,
-    flows.router,
-    flows_change.router,
+)
+BEHIND: tuple[APIRouter, ...] = (
     stats.router,
     me.router,
 )
@@ -63,7 +59,23 @@ def served() -> APIRouter:
     and takes longer than all else that an application is made of.
     """
     router = APIRouter()
+    taken = {at for part in (*ROUTERS, *BEHIND) for at in _places(part)}
+
+    def join(part: APIRouter) -> None:
+        if twice := sorted(taken & _places(part)):
+            method, path = twice[0]
+            raise catalog.SystemRefusedError(f"{method} /api{path} is served already")
+        taken.update(_places(part))
+        router.include_router(part, prefix="/api")
+
     for part in ROUTERS:
+        router.include_router(part, prefix="/api")
+    catalog.brought("routes", join)
+    for part in BEHIND:
         router.include_router(part, prefix="/api")
     router.include_router(health.router)
     return router
+
+
+def _places(part: APIRouter) -> set[tuple[str, str]]:
+    return {(method, bare(path)) for method, path, _ in RouteMap(part.routes).entries()}

@@ -6,6 +6,9 @@ from holdfast.store.port import Store
 
 
 class Promoter:
+    every_s = 1.0
+    makes_work = True
+
     def __init__(self, store: Store, batch: int = 500) -> None:
         self._store = store
         self._batch = batch

@@ -28,6 +28,9 @@ class Pruned(NamedTuple):
 class Pruner:
     """Walks all jobs by id, a few pages a run, and goes on where the last run ended."""
 
+    every_s = 60.0
+    makes_work = False
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self._after = ""

@@ -13,6 +13,9 @@ log = get_logger("holdfast.reaper")
 class Reaper:
     """Selects by lease expiry alone and pages through everything. Any number of them may run at once."""
 
+    every_s = 1.0
+    makes_work = True
+
     def __init__(self, store: Store, batch: int = 500) -> None:
         self._store = store
         self._batch = batch

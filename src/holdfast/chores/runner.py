@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Callable
 from typing import Protocol
 
+from holdfast import catalog
 from holdfast.chores.expirer import Expirer
 from holdfast.chores.promoter import Promoter
 from holdfast.chores.pruner import Pruner
@@ -21,54 +23,45 @@ log = get_logger("holdfast.chores")
 
 
 class Chore(Protocol):
-    """One small thing that is done again and again."""
+    """One small thing that is done again and again, made with the store that it is done for."""
+
+    every_s: float
+    makes_work: bool
+    """Whether what it does may leave workers something to claim."""
 
     async def run_once(self, now_ms: int | None = None) -> object: ...
 
 
-EVERY_S = {
-    "reaper": 1.0,
-    "expirer": 1.0,
-    "scheduler": 1.0,
-    "promoter": 1.0,
-    "sealer": 2.0,
-    "pruner": 60.0,
-    "sweeper": 60.0,
-}
-MAKES_WORK = {"reaper", "expirer", "scheduler", "promoter"}
+OURS: tuple[Callable[[Store], Chore], ...] = (Reaper, Expirer, Scheduler, Promoter, Sealer, Pruner, Sweeper)
 BUSY_SHARE, IDLE_SHARE = 0.03, 0.5
 """What of a process's time a sealer that is behind may take, beside workers that run jobs and beside such that wait."""
 
 
 class Chores:
     def __init__(self, store: Store) -> None:
-        self._chores: dict[str, Chore] = {
-            "reaper": Reaper(store),
-            "expirer": Expirer(store),
-            "scheduler": Scheduler(store),
-            "promoter": Promoter(store),
-            "sealer": Sealer(store),
-            "pruner": Pruner(store),
-            "sweeper": Sweeper(store),
-        }
+        self._chores = [make(store) for make in OURS]
+        catalog.brought("chores", lambda make: self._chores.append(make(store)))
         self._wakeups = store.wakeups
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        self._tasks = [asyncio.create_task(self._loop(name), name=f"holdfast-{name}") for name in self._chores]
+        self._tasks = [
+            asyncio.create_task(self._loop(chore), name=f"holdfast-{type(chore).__name__.lower()}")
+            for chore in self._chores
+        ]
 
-    async def _loop(self, name: str) -> None:
-        chore, every_s = self._chores[name], EVERY_S[name]
+    async def _loop(self, chore: Chore) -> None:
+        every_s = chore.every_s
         pause_s = _spread(every_s)
         while True:
             await asyncio.sleep(pause_s)
             began_s, pause_s = time.monotonic(), _spread(every_s)
             share = IDLE_SHARE if self._wakeups.waiting else BUSY_SHARE
             try:
-                if await chore.run_once() and name in MAKES_WORK:
+                if await chore.run_once() and chore.makes_work:
                     self._wakeups.ring_here()
             except Exception as error:  # a chore that fails today is tried again: it is nobody's job to die of it
-                log.warning("chore_failed", chore=name, error=str(error))
+                log.warning("chore_failed", chore=type(chore).__name__.lower(), error=str(error))
             else:
                 if isinstance(chore, Sealer) and chore.behind:
                     pause_s = min(pause_s, (time.monotonic() - began_s) * (1 / share - 1))

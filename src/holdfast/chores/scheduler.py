@@ -74,6 +74,9 @@ class Schedule:
 class Scheduler:
     """Any number of them may run at once: who moves a schedule on submits its jobs, in the same transaction."""
 
+    every_s = 1.0
+    makes_work = True
+
     def __init__(self, store: Store, grace_ms: int = GRACE_MS) -> None:
         self._store = store
         self._schedules = store.admin.schedules

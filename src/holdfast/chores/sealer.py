@@ -18,6 +18,9 @@ RIVALS = 10
 class Sealer:
     """Seals what the feed says is settled, so that a late commit never falls before a seal's end."""
 
+    every_s = 2.0
+    makes_work = False
+
     behind = False
     """Whether the last batch was a full one: then there is more."""
 

@@ -24,6 +24,9 @@ class Swept(NamedTuple):
 class Sweeper:
     """Walks all blobs by digest, a few pages a run, and goes on where the last run ended."""
 
+    every_s = 60.0
+    makes_work = False
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self._after = ""

@@ -7,11 +7,12 @@ import inspect
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from holdfast import __version__
+from holdfast import __version__, catalog
 from holdfast.cli.exits import Exit, UsageError, exit_of, one_line
 from holdfast.cli.invocation import Invocation, Output
 from holdfast.kernel.errors import HoldfastError
@@ -29,14 +30,6 @@ COMMANDS = {
         "Everything in one process: store, chores, worker, API. Starts anew on change.",
     ),
     "job": ("holdfast.cli.job.job:app", "Jobs: list, show, wait, watch, cancel, retry, explain and more."),
-    "pipeline": (
-        "holdfast.systems.pipeline.cli:app",
-        "Runs of pipelines, stage by stage: list, show, run, watch, cancel.",
-    ),
-    "flow": (
-        "holdfast.systems.flow.cli:app",
-        "Flows, node by node: list, show, graph, run, watch, cancel, resume, retry.",
-    ),
     "dead": ("holdfast.cli.job.dead:app", "Dead letters: list, groups, replay, discard."),
     "queue": ("holdfast.cli.operate.queue:app", "Queues: list, pause, resume."),
     "workers": ("holdfast.cli.operate.workers:workers", "Who works, on which queues."),
@@ -68,6 +61,38 @@ app = App(
 )
 for _name, (_path, _help) in COMMANDS.items():
     app.command(_path, name=_name, help=_help)
+for _system in catalog.built_in():
+    for _name, _noun in _system.cli.items():
+        app.command(_noun.path, name=_name, help=_noun.help)
+VALUED = ("--db", "--output", "-o", "--app")
+
+
+_plugged: set[str] = set()
+
+
+def join_plugins(command: str | None = None) -> None:
+    """Let systems of other packages bring their commands. Looking for them takes time: only who asks waits."""
+    for system in catalog.plugins():
+        for name, noun in system.cli.items():
+            if noun.path in _plugged:
+                continue
+            try:
+                if name in app:
+                    raise catalog.SystemRefusedError(f"a command is named {name!r} already")
+                if name == command:
+                    catalog.load(noun.path)
+            except Exception as error:  # it is then a command that there is not
+                catalog.refuse(system.name, error)
+            else:
+                app.command(noun.path, name=name, help=noun.help)
+                _plugged.add(noun.path)
+
+
+def _command(words: Sequence[str]) -> str | None:
+    """The word that says which command it is."""
+    return next(
+        (word for before, word in pairwise(("", *words)) if not word.startswith("-") and before not in VALUED), None
+    )
 
 
 @app.meta.default
@@ -106,6 +131,8 @@ def launch(
 def run(words: Sequence[str]) -> int:
     """Run one command line; whatever a user can get wrong ends in one line on stderr and an exit code."""
     try:
+        if (command := _command(words)) is None or command not in app:
+            join_plugins(command)
         code = app.meta(list(words), print_error=False, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()
     except CycloptsError as error:

@@ -16,7 +16,7 @@ from holdfast.runtime.task import Options
 from holdfast.store.port import FlowRow, NodeRow, Way
 from holdfast.systems.flow.declare.flow import Flow
 from holdfast.systems.flow.handle import FlowHandle
-from holdfast.systems.flow.run import Drawn, Run, drawn
+from holdfast.systems.flow.views.run import Drawn, Run, drawn
 from holdfast.tasks.signature import ArgumentsError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from holdfast.engine import Engine
 from holdfast.kernel.errors import TransientError
 from holdfast.runtime.task import Task
 from holdfast.systems.flow.declare.flow import Flow
-from holdfast.systems.pipeline.pipeline import Pipeline
+from holdfast.systems.pipeline.declare.pipeline import Pipeline
 from holdfast.tasks.context import Context
 
 QUEUE = "demo"

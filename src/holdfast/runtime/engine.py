@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from holdfast import catalog, config
-from holdfast.catalog import KNOWN
+from holdfast.catalog import KNOWN, tables
 from holdfast.chores.runner import Chores
 from holdfast.chores.scheduler import Schedule, Scheduler
 from holdfast.commands import dead
@@ -62,7 +62,7 @@ class Engine:
         self.portal = Portal()
         self.classifier = classifier or Classifier()
         self.clock = clock
-        self.tables: dict[str, Lifecycle] = dict(KNOWN)
+        self.tables: dict[str, Lifecycle] = tables()
         self.schedules: dict[str, Schedule] = {}
         self._store: Store | None = None
         self._opening: asyncio.Lock | None = None

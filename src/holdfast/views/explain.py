@@ -12,7 +12,7 @@ from holdfast.kernel.policy import Lost
 from holdfast.kernel.state import OVER, RANK
 from holdfast.kernel.state import Canonical as S
 from holdfast.store.port import CAP, GateRow, Letter, Pause
-from holdfast.systems.flow.words import FlowSeen, NodeSeen, flow_words, node_helps, words_of_node
+from holdfast.views.of_systems import NO_WORDS, Words
 from holdfast.views.phrases import count, error_of, span
 
 LATELY_MS = 60_000
@@ -43,20 +43,17 @@ class Situation:
     done: float | None = None
     total: float | None = None
     letter: Letter | None = None
-    waits_for: str | None = None
     gate: GateRow | None = None
     """The gate that it goes through, and what runs behind it."""
     app: str = "module:app"
-    node: NodeSeen | None = None
-    flow: FlowSeen | None = None
+    own: Words = NO_WORDS
+    """What the system that it belongs to knows of it."""
 
 
 def explain(about: Situation) -> Explanation:
     state = S(about.job.state)
-    if about.flow is not None and (words := flow_words(about.job, about.flow)) is not None:
-        return Explanation(f"{about.table.state(state)}: {words[0]}", words[1])
-    if about.node is not None and (said := words_of_node(about.job, about.node)) is not None:
-        return Explanation(f"{about.table.state(state)}: {said}{_expiry(about)}", node_helps(about.job, about.node))
+    if about.own.sentence is not None:
+        return Explanation(f"{about.table.state(state)}: {about.own.sentence}{_expiry(about)}", about.own.helps)
     match state:
         case S.WAITING:
             sentence, command = _waiting(about)
@@ -82,7 +79,7 @@ def explain(about: Situation) -> Explanation:
 
 
 def _waiting(about: Situation) -> tuple[str, str | None]:
-    waits_for = about.waits_for or "what it depends on"
+    waits_for = about.own.waits_for or "what it depends on"
     return f"waiting for {waits_for}{_expiry(about)}", _job(about, "cancel")
 
 
@@ -171,7 +168,7 @@ def _ended_well(about: Situation) -> tuple[str, str | None]:
 def _ended_badly(about: Situation) -> tuple[str, str | None]:
     job = about.job
     error = error_of(job.outcome) or (about.last.reason if about.last else None) or "no reason was recorded"
-    helps = _job(about, "retry") if about.node is None else node_helps(job, about.node)
+    helps = about.own.helps or _job(about, "retry")
     if job.state == S.EXPIRED or not job.tries:
         return error, helps
     return f"try {job.tries} of {job.max_tries} ended with {error}", helps
@@ -180,11 +177,7 @@ def _ended_badly(about: Situation) -> tuple[str, str | None]:
 def _cancelled(about: Situation) -> tuple[str, str | None]:
     last = about.last
     resumable = Command.RESUME in about.table.commands(about.job.state)
-    helps = _job(about, "resume" if resumable else "retry")
-    if about.flow is not None:
-        helps = f"holdfast flow resume {about.job.id}"
-    elif about.node is not None:
-        helps = node_helps(about.job, about.node)
+    helps = about.own.helps or _job(about, "resume" if resumable else "retry")
     if last is None:
         return "it was stopped", helps
     if last.reason == "expired":

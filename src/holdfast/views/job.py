@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.kernel.event import Event
@@ -11,12 +12,8 @@ from holdfast.kernel.job import Job, correlation_of
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.state import OVER, RANK
 from holdfast.store.port import SignalRow
-from holdfast.systems.own_names import iso, own_fields
 from holdfast.tasks.progress import PROGRESS
-
-__all__ = ["event_view", "iso", "job_view", "label", "links", "progress_view"]
-
-"""The type of the signal that says how far a job is: a payload of done, total and counters."""
+from holdfast.views.of_systems import views_of
 
 
 def job_view(job: Job, lifecycle: Lifecycle | None, signals: Sequence[SignalRow] = ()) -> dict[str, Any]:
@@ -61,7 +58,7 @@ def job_view(job: Job, lifecycle: Lifecycle | None, signals: Sequence[SignalRow]
         "trace_id": job.trace_id,
         "version": job.version,
         "links": links(job, lifecycle),
-        **own_fields(job, lifecycle),
+        **({} if lifecycle is None else views_of(job.lifecycle).fields(job, lifecycle)),
     }
 
 
@@ -133,3 +130,16 @@ def label(lifecycle: Lifecycle | None, canonical: str) -> str:
 
 def _parsed(text: str | None) -> Any:
     return None if text is None else json.loads(text)
+
+
+def iso(at_ms: int | None) -> str | None:
+    """A time as ISO 8601 in UTC, with milliseconds."""
+    if at_ms is None:
+        return None
+    seconds, ms = divmod(at_ms, 1000)
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        # Far beyond any calendar, as "never" is sometimes written.
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms:03d}Z"

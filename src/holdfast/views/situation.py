@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from holdfast.commands.jobs import get_job, table_of
-from holdfast.kernel.graph.flow_lifecycle import FLOW
-from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import LEASED, Canonical
 from holdfast.store.port import Store
-from holdfast.systems.flow.situation import flow_seen, node_seen
 from holdfast.views.explain import LATELY_MS, Explanation, Situation, explain
 from holdfast.views.job import progress_view
+from holdfast.views.of_systems import views_of
 from holdfast.views.queues import living
 
 BEATS = ("job_lease_renewed", "job_heartbeat")
-WAITS_FOR = {"sandbox": "its upload to be finalized"}
 
 
 async def explain_job(store: Store, job_id: str, app: str | None = None) -> Explanation:
@@ -60,9 +57,7 @@ async def situation_of(store: Store, job: Job, app: str | None = None) -> Situat
         done=done,
         total=total,
         letter=letter,
-        waits_for=WAITS_FOR.get(job.lifecycle),
         gate=gate,
         app=app or "module:app",
-        node=await node_seen(store, job, events[-1] if events else None) if job.lifecycle == WORKFLOW.name else None,
-        flow=await flow_seen(store, job) if job.lifecycle == FLOW.name else None,
+        own=await views_of(job.lifecycle).words(store, job, events[-1] if events else None),
     )

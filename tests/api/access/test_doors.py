@@ -1,4 +1,4 @@
-"""Who is let in: hosts, origins, keys and scopes. The table of scopes and the routes are each other's proof."""
+"""Who is let in: hosts, origins, keys and scopes. Every route says what it needs, and is held to it."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from holdfast.api.access.admission import Doors
-from holdfast.api.access.scopes import SCOPES, STREAMS, UNSAFE_GETS, RouteMap, bare
+from holdfast.api.access.scopes import UNDECLARED, RouteMap, bare
 from holdfast.api.headers import AnswerHeaders
 from holdfast.api.problems.handlers import LastResort
 from holdfast.api.settings import ApiSettings, is_loopback
@@ -47,16 +47,13 @@ def doors_alone(shell: Shell) -> ASGIApp:
     return app
 
 
-def test_every_route_is_in_the_table_and_every_entry_has_a_route(shell: Shell) -> None:
-    served = {(method, bare(path)) for method, path in RouteMap(shell.app.routes).templates()}
-    listed = {(method, bare(path)) for method, path in SCOPES}
-    assert served - listed == set(), "routes without a line in scopes.SCOPES"
-    assert listed - served == set(), "lines of scopes.SCOPES without a route"
-
-
-def test_what_else_is_said_of_routes_is_said_of_listed_ones() -> None:
-    listed = {bare(path) for method, path in SCOPES if method == "GET"}
-    assert {bare(path) for path in (*STREAMS, *UNSAFE_GETS)} <= listed
+def test_every_route_says_which_scope_it_needs(shell: Shell) -> None:
+    routes = RouteMap(shell.app.routes)
+    silent = [(method, path) for method, path, access in routes.entries() if access is UNDECLARED]
+    assert silent == [], "declare it beside the path: @needs(Scope.READ)"
+    shell.app.add_api_route("/api/forgotten", lambda: "here", methods=["GET"])
+    routes.learn(shell.app.routes)
+    assert routes.access("GET", "/api/forgotten") is UNDECLARED, "the check sees what it looks for"
 
 
 def test_a_path_has_one_template_and_one_that_is_spelled_out_its_own_methods(shell: Shell) -> None:
@@ -71,8 +68,8 @@ def test_route_by_scope(guarded: Shell) -> None:
     keys |= {scope: guarded.key(scope).token for scope in ENOUGH}
     through = doors_alone(guarded)
     wrong = []
-    for method, template in sorted(RouteMap(guarded.app.routes).templates()):
-        needed = {(m, bare(path)): scope for (m, path), scope in SCOPES.items()}[method, bare(template)]
+    for method, template, access in sorted(RouteMap(guarded.app.routes).entries()):
+        needed = access.scope
         path = re.sub(r"\{[^}]*\}", "x", template)
         for holder, key in keys.items():
             if needed is None or (holder is not None and holder in ENOUGH[needed]):

@@ -10,7 +10,7 @@ from holdfast import Engine, Skip
 from holdfast.kernel.graph.dag import Join, JoinKind
 from holdfast.systems.flow.declare.flow import flows_of
 from holdfast.systems.flow.handle import FlowHandle
-from holdfast.systems.flow.node_words import Before, Beside, listed, why
+from holdfast.systems.flow.views.node_words import Before, Beside, listed, why
 from holdfast.testing import drain
 from tests.api.calling import client_of
 from tests.systems.flow.invoices import declare

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine
-from holdfast.systems.flow.schemas import Flow, FlowJob, MadeFlow
+from holdfast.systems.flow.routes.schemas import Flow, FlowJob, MadeFlow
 from holdfast.testing import MovableClock, drain
 from tests.api.calling import Client, client_of
 from tests.systems.flow.invoices import declare

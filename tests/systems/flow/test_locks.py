@@ -16,7 +16,7 @@ from holdfast.kernel.move import Change, Move
 from holdfast.runtime.task import Options
 from holdfast.store.open import open_store
 from holdfast.store.port import Lease, Store
-from holdfast.systems.flow import submit as flow_submit
+from holdfast.systems.flow.commands import submit as flow_submit
 
 NODES = 60
 ROUNDS = 8

@@ -19,7 +19,7 @@ from holdfast.runtime.task import Options
 from holdfast.store.open import open_store
 from holdfast.store.port import Store
 from holdfast.store.postgres.driver import open_postgres
-from holdfast.systems.flow import submit as flow_submit
+from holdfast.systems.flow.commands import submit as flow_submit
 
 PARENTS = 64
 SQLITE_WRITERS = 4

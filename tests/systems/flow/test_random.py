@@ -20,7 +20,7 @@ from holdfast.kernel.proof.invariants import Inspector
 from holdfast.runtime.task import Options
 from holdfast.store.open import open_store
 from holdfast.store.port import NodeRow, Store
-from holdfast.systems.flow import submit as flow_submit
+from holdfast.systems.flow.commands import submit as flow_submit
 from tests.engines import STORES, address
 from tests.kernel.graph import reference
 from tests.kernel.graph.strategies import TROUBLE, graph_of, scripts_of

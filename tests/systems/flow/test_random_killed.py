@@ -20,7 +20,7 @@ from holdfast import Engine, HoldfastError
 from holdfast.audit.auditor import audit
 from holdfast.kernel.graph.dag import OnFailure
 from holdfast.runtime.task import Options
-from holdfast.systems.flow import submit as flow_submit
+from holdfast.systems.flow.commands import submit as flow_submit
 from holdfast.systems.flow.handle import FlowHandle
 from tests.kernel.graph import reference
 from tests.kernel.graph.reference import Script

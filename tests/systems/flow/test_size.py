@@ -13,7 +13,7 @@ from holdfast import Engine
 from holdfast.audit.auditor import audit
 from holdfast.kernel.graph.dag import Graph
 from holdfast.runtime.task import Options
-from holdfast.systems.flow import submit as flow_submit
+from holdfast.systems.flow.commands import submit as flow_submit
 
 SLOWER = 2.5
 """How much longer a node of the large one may take: on a machine with other work, and far from what a square would."""

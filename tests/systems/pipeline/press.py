@@ -9,7 +9,7 @@ from pathlib import Path
 
 from holdfast import Engine, StageContext
 from holdfast.runtime.serving import serve_worker
-from holdfast.systems.pipeline.pipeline import Pipeline
+from holdfast.systems.pipeline.declare.pipeline import Pipeline
 from tests.app import note, noted
 
 STAGES = ("collect", "sort", "write", "fold", "send")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast import Breaker, Engine
-from holdfast.systems.pipeline.pipeline import Pipeline, PipelineHandle
+from holdfast.systems.pipeline.declare.pipeline import Pipeline, PipelineHandle
 from holdfast.testing import MovableClock, drain
 
 
@@ -60,10 +60,10 @@ def test_open_skips_one_trial_decides(app: Engine, clock: MovableClock, database
 
 
 def test_of_two_runs_one_makes_the_trial(app: Engine, clock: MovableClock) -> None:
-    from holdfast.store.jobs.stages import Stages
+    from holdfast.store.pipeline.stages import StageSteps
 
     async def ask(*jobs: str) -> list[bool]:
-        stages = (await app.opened()).part(Stages)
+        stages = (await app.opened()).part(StageSteps)
         return [await stages.tries("trial:feed:remote:1:1", job) for job in jobs]
 
     assert app.portal.call(ask("a", "b", "a", "b")) == [True, False, True, False]

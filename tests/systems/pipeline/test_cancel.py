@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine, JobCancelledError
-from holdfast.systems.pipeline.pipeline import Pipeline
+from holdfast.systems.pipeline.declare.pipeline import Pipeline
 from holdfast.testing import drain
 from tests.working import until, working
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import Engine, StageContext
 from holdfast.api.app import create_app
-from holdfast.systems.pipeline.pipeline import Pipeline
+from holdfast.systems.pipeline.declare.pipeline import Pipeline
 from holdfast.testing import drain
 from tests.api.calling import Client, client_of
 from tests.api.streaming import Message, reading, serving

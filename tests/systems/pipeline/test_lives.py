@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from holdfast import Engine
+from holdfast.systems.pipeline.declare.pipeline import Pipeline, PipelineHandle, pipeline_named
 from holdfast.systems.pipeline.lifecycle import PIPELINE
-from holdfast.systems.pipeline.pipeline import Pipeline, PipelineHandle, pipeline_named
 from holdfast.testing import MovableClock, drain
 from tests.working import until, working
 

@@ -20,7 +20,7 @@ from holdfast import (
     Skip,
     StageContext,
 )
-from holdfast.systems.pipeline.pipeline import Pipeline, PipelineHandle, pipeline_named
+from holdfast.systems.pipeline.declare.pipeline import Pipeline, PipelineHandle, pipeline_named
 from holdfast.testing import drain
 
 

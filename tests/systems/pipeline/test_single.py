@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import Engine, HoldfastError, JobFailedError
 from holdfast.kernel.errors import DuplicateKeyError
-from holdfast.systems.pipeline.pipeline import Pipeline, pipeline_named
+from holdfast.systems.pipeline.declare.pipeline import Pipeline, pipeline_named
 from holdfast.testing import drain
 from tests.working import ROOT, until, working
 

@@ -8,7 +8,7 @@ import pytest
 from holdfast import Engine, HoldfastError
 from holdfast.audit.auditor import audit
 from holdfast.chores.expirer import Expirer
-from holdfast.systems.pipeline.pipeline import Pipeline, PipelineHandle
+from holdfast.systems.pipeline.declare.pipeline import Pipeline, PipelineHandle
 from holdfast.testing import MovableClock
 
 MESSAGE = "Job timed out or was orphaned"

@@ -69,13 +69,13 @@ class Doors:
             # Whoever may not come in does not learn what is there either.
             await self._caller(headers, scope, is_open=False)
             raise problem from None
-        if passage.is_unsafe_get:
+        if passage.access.is_unsafe_get:
             check_unsafe_get(headers)
-        caller = await self._caller(headers, scope, is_open=passage.scope is None)
+        caller = await self._caller(headers, scope, is_open=passage.access.scope is None)
         scope["state"]["caller"] = caller
         scope["state"]["template"] = passage.template
-        if passage.scope is not None and passage.scope not in caller.scopes:
-            raise _too_small(caller, passage.scope)
+        if passage.access.scope is not None and passage.access.scope not in caller.scopes:
+            raise _too_small(caller, passage.access.scope)
         return passage
 
     async def _caller(self, headers: Headers, scope: Scope, *, is_open: bool) -> Caller:
@@ -106,9 +106,9 @@ class Doors:
 
     def _room(self, passage: Passage) -> Room | None:
         """Streams have places of their own, and what asks whether the server is alive needs none."""
-        if passage.scope is None:
+        if passage.access.scope is None:
             return None
-        return self._streams if passage.is_stream else self._requests
+        return self._streams if passage.access.is_stream else self._requests
 
     def _measured(self, scope: Scope, receive: Receive) -> Receive:
         headers, settings = Headers(scope=scope), self._settings

@@ -7,6 +7,8 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import EngineDep, StoreDep
 from holdfast.api.jobs.bulk import MOST, bulk_reply
 from holdfast.api.jobs.idempotency import OnceDep, response
@@ -29,6 +31,7 @@ Named = Annotated[Text | None, Query()]
 
 
 @router.get("/dead", response_model=Page[Letter])
+@needs(Scope.READ)
 async def letters(
     request: Request,
     store: StoreDep,
@@ -54,6 +57,7 @@ async def letters(
 
 
 @router.get("/dead/groups", response_model=Items[LetterGroup])
+@needs(Scope.READ)
 async def groups(request: Request, store: StoreDep, limit: Limit = 50) -> dict[str, Any]:
     """Letters that wait, by what went wrong: the largest group first, each with its newest letter."""
     known_only(request, {"limit"})
@@ -62,6 +66,7 @@ async def groups(request: Request, store: StoreDep, limit: Limit = 50) -> dict[s
 
 
 @router.post("/dead/replay", responses={200: {"model": Bulk}})
+@needs(Scope.WRITE)
 async def replay(request: Request, body: ReplayMany, engine: EngineDep, once: OnceDep) -> Response:
     """Submit dead-lettered jobs again, each as a new job that names the old one. Twice gives the same jobs."""
     known_only(request, set())
@@ -91,6 +96,7 @@ async def replay(request: Request, body: ReplayMany, engine: EngineDep, once: On
 
 
 @router.post("/dead/discard", responses={200: {"model": Bulk}})
+@needs(Scope.ADMIN)
 async def discard(request: Request, body: Letters, once: OnceDep) -> Response:
     """Resolve letters without a replay. The jobs stay dead-lettered, the letters stay on record."""
     known_only(request, set())

@@ -6,6 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.problems.kinds import missing
 from holdfast.api.shapes.around import Lifecycle, LifecycleLine
@@ -17,6 +19,7 @@ router = APIRouter(tags=["lifecycles"])
 
 
 @router.get("/lifecycles", response_model=Items[LifecycleLine])
+@needs(Scope.READ)
 async def list_of_lifecycles(request: Request, store: StoreDep) -> dict[str, Any]:
     """The built-in lifecycles, and those that were registered in this database."""
     known_only(request, set())
@@ -25,6 +28,7 @@ async def list_of_lifecycles(request: Request, store: StoreDep) -> dict[str, Any
 
 
 @router.get("/lifecycles/{name}", response_model=Lifecycle)
+@needs(Scope.READ)
 async def lifecycle(name: str, request: Request, store: StoreDep) -> dict[str, Any]:
     """One lifecycle: its states, rows and policies."""
     known_only(request, set())

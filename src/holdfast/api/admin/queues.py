@@ -6,6 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.shapes.around import Queue
 from holdfast.api.shapes.jobs import Items
@@ -16,6 +18,7 @@ router = APIRouter(tags=["queues"])
 
 
 @router.get("/queues", response_model=Items[Queue])
+@needs(Scope.READ)
 async def list_of_queues(request: Request, store: StoreDep) -> dict[str, Any]:
     """Queues that have jobs, workers or a pause."""
     known_only(request, set())

@@ -7,6 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.jobs.idempotency import OnceDep, reply, response
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.bodies import UNSTORABLE, Why
@@ -21,6 +23,7 @@ Name = Annotated[str, Path(min_length=1, max_length=200)]
 
 
 @router.post("/queues/{name}/pause", responses={200: {"model": QueuePaused}})
+@needs(Scope.ADMIN)
 async def pause(request: Request, name: Name, once: OnceDep, body: Why | None = None) -> Response:
     """Let no worker claim from a queue; what runs goes on. One that is paused stays so since it was."""
     known_only(request, set())
@@ -37,6 +40,7 @@ async def pause(request: Request, name: Name, once: OnceDep, body: Why | None = 
 
 
 @router.post("/queues/{name}/resume", responses={200: {"model": QueueResumed}})
+@needs(Scope.ADMIN)
 async def resume(request: Request, name: Name, once: OnceDep, body: Why | None = None) -> Response:
     """Let workers claim from a queue again. `was_paused` says whether they could not."""
     known_only(request, set())

@@ -6,6 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.shapes.around import Schedule
 from holdfast.api.shapes.jobs import Items
@@ -17,6 +19,7 @@ router = APIRouter(tags=["schedules"])
 
 
 @router.get("/schedules", response_model=Items[Schedule])
+@needs(Scope.READ)
 async def list_of_schedules(request: Request, store: StoreDep) -> dict[str, Any]:
     """Every schedule, with the time of its next tick."""
     known_only(request, set())

@@ -7,15 +7,17 @@ from collections.abc import Awaitable, Callable
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep
 from holdfast.api.jobs.idempotency import Once, OnceDep, reply, response
 from holdfast.api.jobs.replies import tell_job
 from holdfast.api.problems.kinds import missing
 from holdfast.api.shapes.bodies import UNSTORABLE, Why
 from holdfast.api.shapes.change import ScheduleChanged, ScheduleDeleted
+from holdfast.api.shapes.forms import origin_of
 from holdfast.api.shapes.jobs import Job
 from holdfast.api.shapes.pages import known_only
-from holdfast.api.shapes.specs import origin_of
 from holdfast.chores.scheduler import Scheduler, spec_of
 from holdfast.store.jobs.requests import Reply
 from holdfast.store.port import Store, Submitted
@@ -26,6 +28,7 @@ router = APIRouter(tags=["schedules"])
 
 
 @router.post("/schedules/{name}/pause", responses={200: {"model": ScheduleChanged}})
+@needs(Scope.ADMIN)
 async def pause(request: Request, name: str, once: OnceDep, body: Why | None = None) -> Response:
     """Hold a schedule: nothing is submitted until it is resumed, and nothing made up then."""
     known_only(request, set())
@@ -33,6 +36,7 @@ async def pause(request: Request, name: str, once: OnceDep, body: Why | None = N
 
 
 @router.post("/schedules/{name}/resume", responses={200: {"model": ScheduleChanged}})
+@needs(Scope.ADMIN)
 async def resume(request: Request, name: str, once: OnceDep, body: Why | None = None) -> Response:
     """Let a held schedule go on, from now."""
     known_only(request, set())
@@ -40,6 +44,7 @@ async def resume(request: Request, name: str, once: OnceDep, body: Why | None = 
 
 
 @router.post("/schedules/{name}/run", status_code=201, responses={201: {"model": Job}})
+@needs(Scope.WRITE)
 async def run(request: Request, name: str, once: OnceDep, caller: CallerDep) -> Response:
     """Submit one job of a schedule now, beside its ticks."""
     known_only(request, set())
@@ -58,6 +63,7 @@ async def run(request: Request, name: str, once: OnceDep, caller: CallerDep) -> 
 
 
 @router.delete("/schedules/{name}", responses={200: {"model": ScheduleDeleted}})
+@needs(Scope.ADMIN)
 async def remove(request: Request, name: str, once: OnceDep) -> Response:
     """Forget a schedule; its jobs stay. A process that declares it brings it back."""
     known_only(request, set())

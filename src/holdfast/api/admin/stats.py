@@ -6,6 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.shapes.around import Stats
 from holdfast.api.shapes.pages import known_only
@@ -15,6 +17,7 @@ router = APIRouter(tags=["stats"])
 
 
 @router.get("/stats", response_model=Stats)
+@needs(Scope.READ)
 async def stats(request: Request, store: StoreDep) -> dict[str, Any]:
     """Jobs by lifecycle and state, queues, and what happened in the last minute. What is not `exact` is a minimum."""
     known_only(request, set())

@@ -6,6 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import EngineDep
 from holdfast.api.shapes.around import Task
 from holdfast.api.shapes.jobs import Items
@@ -16,6 +18,7 @@ router = APIRouter(tags=["tasks"])
 
 
 @router.get("/tasks", response_model=Items[Task])
+@needs(Scope.READ)
 async def list_of_tasks(request: Request, engine: EngineDep) -> dict[str, Any]:
     """The tasks that are declared here, by name, with a JSON Schema of their arguments."""
     known_only(request, set())

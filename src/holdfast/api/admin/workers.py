@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.shapes.around import Lease, Worker
 from holdfast.api.shapes.jobs import Items
@@ -18,6 +20,7 @@ router = APIRouter(tags=["workers"])
 
 
 @router.get("/workers", response_model=Items[Worker])
+@needs(Scope.READ)
 async def list_of_workers(
     request: Request,
     store: StoreDep,
@@ -31,6 +34,7 @@ async def list_of_workers(
 
 
 @router.get("/leases", response_model=Items[Lease])
+@needs(Scope.READ)
 async def list_of_leases(
     request: Request, store: StoreDep, limit: Annotated[int, Query(ge=1, le=MOST_LEASES)] = 100
 ) -> dict[str, Any]:

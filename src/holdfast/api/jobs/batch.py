@@ -7,13 +7,16 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep
 from holdfast.api.jobs.idempotency import OnceDep, reply, response
 from holdfast.api.problems.kinds import Problem, refusal
-from holdfast.api.shapes.bodies import Batch
 from holdfast.api.shapes.change import BatchAnswer
+from holdfast.api.shapes.forms import Origin, origin_of
+from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, Batch
 from holdfast.api.shapes.pages import known_only
-from holdfast.api.shapes.specs import Origin, origin_of, spec_of
+from holdfast.api.shapes.specs import spec_of
 from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.job import Spec
 from holdfast.runtime.engine import Engine
@@ -33,6 +36,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("/jobs/batch", status_code=201, responses=ANSWERS)
+@needs(Scope.WRITE, "duplicate_key", *FORM_PROBLEMS)
 async def create_batch(request: Request, body: Batch, engine: EngineDep, caller: CallerDep, once: OnceDep) -> Response:
     """Create many jobs together. When one of them is wrong, none is created, and its index is told."""
     known_only(request, set())

@@ -8,6 +8,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.jobs.idempotency import OnceDep, reply, response
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.bodies import CancelMany
@@ -34,6 +36,7 @@ def bulk_reply(dry_run: bool, items: Sequence[Any], left: Mapping[str, str], *, 
 
 
 @router.post("/jobs/cancel", responses={200: {"model": Bulk}})
+@needs(Scope.ADMIN)
 async def cancel_many(request: Request, body: CancelMany, once: OnceDep) -> Response:
     """Cancel jobs by their ids, or those that a filter chooses. It only shows which until `dry_run` is false."""
     known_only(request, set())

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import EngineDep
 from holdfast.api.jobs.idempotency import Once, OnceDep, reply, response
 from holdfast.api.jobs.read import job_of
@@ -48,6 +50,7 @@ async def _cancel(once: Once, job_id: str, mode: str, reason: str, if_match: str
 
 
 @router.post("/jobs/{id}/cancel", responses=AS_A_JOB)
+@needs(Scope.WRITE)
 async def cancel(
     request: Request, id: str, once: OnceDep, body: Cancel | None = None, if_match: IfMatch = None
 ) -> Response:
@@ -58,6 +61,7 @@ async def cancel(
 
 
 @router.post("/jobs/{id}/stop", responses=AS_A_JOB)
+@needs(Scope.WRITE)
 async def stop(
     request: Request, id: str, once: OnceDep, body: Cancel | None = None, if_match: IfMatch = None
 ) -> Response:
@@ -68,6 +72,7 @@ async def stop(
 
 
 @router.get("/jobs/{id}/stop", responses=AS_A_JOB)
+@needs(Scope.WRITE, is_unsafe_get=True)
 async def stop_by_get(
     request: Request,
     id: str,
@@ -82,6 +87,7 @@ async def stop_by_get(
 
 
 @router.post("/jobs/{id}/resume", responses=AS_A_JOB)
+@needs(Scope.WRITE, "duplicate_key")
 async def resume(
     request: Request, id: str, once: OnceDep, body: Why | None = None, if_match: IfMatch = None
 ) -> Response:
@@ -97,6 +103,7 @@ async def resume(
 
 
 @router.post("/jobs/{id}/retry", responses={200: {"model": RetriedJob}})
+@needs(Scope.WRITE)
 async def retry(
     request: Request, id: str, engine: EngineDep, once: OnceDep, body: Why | None = None, if_match: IfMatch = None
 ) -> Response:
@@ -120,6 +127,7 @@ async def retry(
 
 
 @router.post("/jobs/{id}/replay", status_code=201, responses=AS_REPLAYED)
+@needs(Scope.WRITE)
 async def replay(
     request: Request, id: str, engine: EngineDep, once: OnceDep, body: Replay | None = None, if_match: IfMatch = None
 ) -> Response:
@@ -147,6 +155,7 @@ async def replay(
 
 
 @router.delete("/jobs/{id}", responses={200: {"model": Deleted}})
+@needs(Scope.ADMIN)
 async def delete(request: Request, id: str, once: OnceDep, if_match: IfMatch = None) -> Response:
     """Remove a finished job with everything that belongs to it; the removal itself is on record."""
     known_only(request, set())

@@ -11,15 +11,19 @@ from fastapi import APIRouter, Body, Query, Request
 from pydantic import BeforeValidator, WithJsonSchema
 from starlette.responses import Response
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep, StoreDep
 from holdfast.api.jobs.idempotency import OnceDep, response
 from holdfast.api.jobs.replies import job_as_it_is, tell_job
 from holdfast.api.jobs.waiting import place, until_over
 from holdfast.api.settings import ApiSettings
-from holdfast.api.shapes.bodies import LONGEST_WAIT_S, CommandJob, NewJob, TaskJob
+from holdfast.api.shapes.bodies import LONGEST_WAIT_S, TaskJob
 from holdfast.api.shapes.change import MadeJob
+from holdfast.api.shapes.forms import TypedJob, origin_of
+from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, NewJob, form_of
 from holdfast.api.shapes.pages import known_only
-from holdfast.api.shapes.specs import origin_of, spec_of
+from holdfast.api.shapes.specs import spec_of
 from holdfast.kernel.job import Spec
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.store.jobs.requests import Reply, Telling
@@ -58,6 +62,7 @@ WaitParameter = Annotated[
 
 
 @router.post("/jobs", status_code=201, responses=ANSWERS)
+@needs(Scope.WRITE, "not_found", "duplicate_key", "saturated", *FORM_PROBLEMS)
 async def create(
     request: Request,
     body: Annotated[NewJob, Body()],
@@ -78,7 +83,7 @@ async def create(
         return response(await _awaited(request, store, made, wait_s))
 
 
-def _wait_s(parameter: float | None, body: TaskJob | CommandJob, settings: ApiSettings) -> float:
+def _wait_s(parameter: float | None, body: TaskJob | TypedJob, settings: ApiSettings) -> float:
     """How long to wait: the parameter's word before the body's, and no longer than this server does."""
     said = body.wait if parameter is None else parameter
     return min(settings.wait_s if said is None or said == AS_USUAL else said, settings.longest_wait_s)
@@ -91,12 +96,12 @@ def _submit(spec: Spec) -> Callable[[Store], Awaitable[list[Submitted]]]:
     return submit
 
 
-def _tell(body: TaskJob | CommandJob, tables: Mapping[str, Lifecycle]) -> Telling:
+def _tell(body: TaskJob | TypedJob, tables: Mapping[str, Lifecycle]) -> Telling:
     def tell(answers: list[Submitted]) -> Script[Reply | None]:
         [answer] = answers
         more: dict[str, Any] = {"created": answer.created}
         if not answer.created:
-            more["message"] = EXISTS.format(what="client_job_id" if isinstance(body, CommandJob) else "key")
+            more["message"] = EXISTS.format(what=form_of(body).key if isinstance(body, TypedJob) else "key")
         return (yield from tell_job(answer.job_id, tables, 201 if answer.created else 200, **more))
 
     return tell

@@ -12,6 +12,8 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Send
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.problems.kinds import Problem, refusal
 from holdfast.api.shapes.pages import known_only
@@ -66,6 +68,7 @@ async def _ended_well(chunks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
 
 
 @router.get("/events", response_class=StreamingResponse, responses=IN_OPENAPI, summary="Follow every transition (SSE)")
+@needs(Scope.READ, is_stream=True)
 async def follow_events(
     request: Request,
     hub: HubDep,

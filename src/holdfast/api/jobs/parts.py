@@ -10,6 +10,8 @@ from urllib.parse import quote
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from starlette.responses import StreamingResponse
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.jobs.read import job_of
 from holdfast.api.problems.kinds import Problem
@@ -17,14 +19,12 @@ from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.pages import known_only
 from holdfast.audit.certificates import NotProvenError, prove
 from holdfast.commands.jobs import table_of
-from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.kernel.state import SUCCESSFUL
-from holdfast.systems.flow.graph_view import flow_graph_view
-from holdfast.systems.flow.run import results_at_ends
 from holdfast.tasks.job_log import LOG
 from holdfast.views.explain import explain
 from holdfast.views.family import graph_view
 from holdfast.views.job import event_view, job_view, label
+from holdfast.views.of_systems import views_of
 from holdfast.views.part_views import artifact_view, attempt_view, explanation_view, log_text, log_view
 from holdfast.views.situation import situation_of
 
@@ -36,6 +36,7 @@ Id = Annotated[str, Path(description="The job's id.")]
 
 
 @router.get("/jobs/{id}/events", response_model=schemas.Items[schemas.Event])
+@needs(Scope.READ)
 async def events(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
     """Everything that happened to a job, in order."""
     known_only(request, set())
@@ -45,6 +46,7 @@ async def events(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
 
 
 @router.get("/jobs/{id}/attempts", response_model=schemas.Items[schemas.Attempt])
+@needs(Scope.READ)
 async def attempts(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
     """A job's attempts: who had it, and how each ended."""
     known_only(request, set())
@@ -65,6 +67,7 @@ async def attempts(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
         }
     },
 )
+@needs(Scope.READ)
 async def logs(
     id: Id,
     request: Request,
@@ -84,6 +87,7 @@ async def logs(
 
 
 @router.get("/jobs/{id}/artifacts", response_model=schemas.Items[schemas.Artifact])
+@needs(Scope.READ)
 async def artifacts(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
     """The files that a job left."""
     known_only(request, set())
@@ -96,6 +100,7 @@ async def artifacts(id: Id, request: Request, store: StoreDep) -> dict[str, Any]
     response_class=Response,
     responses={200: {"description": "Its bytes.", "content": {"application/octet-stream": {}}}},
 )
+@needs(Scope.READ)
 async def artifact(id: Id, name: str, request: Request, store: StoreDep) -> Response:
     """One file that a job left, as it is, to be saved and never to be run by a browser."""
     known_only(request, set())
@@ -126,6 +131,7 @@ async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[by
     response_model=schemas.Result,
     responses={409: {"description": "It has not ended well; `detail` says where it stands."}},
 )
+@needs(Scope.READ, "conflict_state")
 async def result(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
     """What a job that ended well returned; a flow, what came out of each node that nothing waits for."""
     known_only(request, set())
@@ -137,12 +143,12 @@ async def result(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
         why = f": {error.get('code')}: {error.get('message')}"[:300] if error else ""
         good = sorted({label(table, state.value) for state in SUCCESSFUL if table and table.parse(state.value)})
         raise Problem("conflict_state", f"job {job.id} is {view['state']}{why}", field="state", allowed=good)
-    if job.lifecycle == FLOW.name:
-        view["result"] = await results_at_ends(store, job.id)
+    view["result"] = await views_of(job.lifecycle).result(store, job, view["result"])
     return {name: view[name] for name in ("id", "state", "canonical_state", "result")}
 
 
 @router.get("/jobs/{id}/explain", response_model=schemas.Explanation)
+@needs(Scope.READ)
 async def explanation(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
     """Why a job is where it is, in one sentence, and the command that helps."""
     known_only(request, set())
@@ -151,11 +157,12 @@ async def explanation(id: Id, request: Request, store: StoreDep) -> dict[str, An
 
 
 @router.get("/jobs/{id}/graph", response_model=schemas.Graph)
+@needs(Scope.READ)
 async def graph(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
     """A flow's graph, also by one of its nodes, drawn too; of any other job its family, parents and children."""
     known_only(request, set())
     job = await job_of(store, id)
-    return await flow_graph_view(store, job) or await graph_view(store, job)
+    return await views_of(job.lifecycle).graph(store, job) or await graph_view(store, job)
 
 
 @router.get(
@@ -166,6 +173,7 @@ async def graph(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
         409: {"description": "Its newest events are not sealed yet: a moment later they are."},
     },
 )
+@needs(Scope.READ, "conflict_state")
 async def certificate(id: Id, request: Request, store: StoreDep) -> Response:
     """A job's certificate: its events, and the proof that they are in the sealed log."""
     known_only(request, set())

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.problems.kinds import Problem, missing, refusal
 from holdfast.api.shapes import jobs as schemas
@@ -31,6 +33,7 @@ Sought = Annotated[
 
 
 @router.get("/jobs", response_model=schemas.Page[schemas.Job], response_model_exclude_unset=True)
+@needs(Scope.READ)
 async def list_of_jobs(
     request: Request,
     store: StoreDep,
@@ -54,6 +57,7 @@ async def list_of_jobs(
     response_model_exclude_unset=True,
     responses={304: {"description": "It is still at the version that If-None-Match names."}},
 )
+@needs(Scope.READ)
 async def one_job(
     id: Annotated[str, Path(description="A job's id, or the name of a state: then its jobs are listed.")],
     request: Request,

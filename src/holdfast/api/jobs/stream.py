@@ -12,6 +12,8 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import format_sse_event
 from starlette.responses import StreamingResponse
 
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, Stream
 from holdfast.api.problems.kinds import Problem
@@ -49,6 +51,7 @@ class Place(NamedTuple):
 @router.get(
     "/jobs/{job_id}/stream", response_class=StreamingResponse, responses=IN_OPENAPI, summary="Follow one job (SSE)"
 )
+@needs(Scope.READ, is_stream=True)
 async def follow_job(
     request: Request,
     job_id: str,

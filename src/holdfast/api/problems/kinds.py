@@ -1,15 +1,17 @@
-"""Problems: what a refused request is answered, after RFC 9457. Every code that there is stands in `KINDS`."""
+"""Problems: what a refused request is answered, after RFC 9457. Every code is in `KINDS`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastapi import HTTPException
 from starlette.responses import Response
 from starlette.types import Scope
 
+from holdfast import catalog
+from holdfast.api.problems.kind import Kind
 from holdfast.kernel.errors import HoldfastError
 
 MEDIA_TYPE = "application/problem+json"
@@ -18,31 +20,15 @@ LONGEST_NAME = 100
 """A field's name may be the client's own words: no more of them than this go back."""
 
 
-class Kind(NamedTuple):
-    """One kind of problem: its status, what it is called, and what it means to who sees it."""
-
-    status: int
-    title: str
-    meaning: str
-
-
-KINDS: dict[str, Kind] = {
+OURS: dict[str, Kind] = {
     "invalid_request": Kind(400, "The request is malformed", "It cannot be read as HTTP means it; mend and repeat it."),
     "invalid_body": Kind(400, "The body cannot be read", "It is no JSON, has the wrong shape, or nests too deep."),
     "invalid_parameter": Kind(400, "A parameter is wrong", "`field` names it; `allowed` lists what would be right."),
     "unknown_parameter": Kind(400, "A parameter is unknown", "`field` names it; `allowed` lists the known ones."),
-    "invalid_job_type": Kind(400, "The type is wrong", "Commands are of type worker or agent."),
-    "missing_command": Kind(400, "The command is missing", "A worker needs a `command`."),
-    "missing_task": Kind(400, "The task is missing", "An agent needs a `task` or a `command`."),
-    "invalid_client_job_id": Kind(400, "The client_job_id is wrong", "Use a UUID v4 of 36 characters."),
-    "invalid_cpus": Kind(400, "The number of CPUs is wrong", "Use a whole number from 1 up."),
-    "invalid_memory": Kind(400, "The memory is wrong", "Use a whole number of GB from 1 up."),
-    "invalid_timeout": Kind(400, "The time limit is wrong", "Use a whole number of minutes from 1 up."),
     "unauthorized": Kind(401, "A key is needed", "No key was sent, or it is wrong, expired or revoked."),
     "forbidden": Kind(403, "The key may not do this", "Its scope is too small; `allowed` lists scopes that suffice."),
     "forbidden_origin": Kind(403, "Not from that page", "A browser sent this from a page of another origin."),
     "not_found": Kind(404, "There is no such thing", "No path, job, queue, task … of that name; `field` says which."),
-    "upload_not_found": Kind(404, "There is no such upload", "Upload the files first, and finalize them."),
     "method_not_allowed": Kind(405, "Not with this method", "`allowed` lists the methods that the path has."),
     "too_slow": Kind(408, "The body did not arrive in time", "Send it again, faster."),
     "conflict_state": Kind(
@@ -67,6 +53,22 @@ KINDS: dict[str, Kind] = {
     "too_busy": Kind(503, "All places are taken", "Too many requests or streams at once; Retry-After says when."),
     "unavailable": Kind(503, "The database is away", "Nothing was lost; repeat after Retry-After, under the same key."),
 }
+
+
+def _kinds() -> dict[str, Kind]:
+    """Ours and those of the systems, by status."""
+    found = dict(OURS)
+
+    def join(kinds: Mapping[str, Kind]) -> None:
+        if taken := sorted(found.keys() & kinds):
+            raise catalog.SystemRefusedError(f"a problem is called {taken[0]!r} already")
+        found.update({code: Kind(*kind) for code, kind in kinds.items()})
+
+    catalog.brought("problems", join)
+    return dict(sorted(found.items(), key=lambda item: item[1].status))
+
+
+KINDS = _kinds()
 
 BY_STATUS = {
     400: "invalid_request",

@@ -7,40 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.api.access.keys import Scope
-from holdfast.api.access.scopes import UNSAFE_GETS, bare
+from holdfast.api.access.scopes import Access
 from holdfast.api.problems.kinds import KINDS, MEDIA_TYPE
 
 EVERYWHERE = ("invalid_request", "misdirected", "rate_limited", "too_busy", "unavailable", "internal_error")
-COMMANDS = (
-    "invalid_job_type",
-    "missing_command",
-    "missing_task",
-    "invalid_client_job_id",
-    "invalid_cpus",
-    "invalid_memory",
-    "invalid_timeout",
-    "upload_not_found",
-)
-OWN: dict[tuple[str, str], tuple[str, ...]] = {
-    ("POST", "/api/jobs"): ("not_found", "duplicate_key", "saturated", *COMMANDS),
-    ("POST", "/api/jobs/batch"): ("duplicate_key", *COMMANDS),
-    ("POST", "/api/pipeline/jobs"): ("not_found", "duplicate_key"),
-    ("POST", "/api/flows/{flow}"): ("duplicate_key",),
-    ("POST", "/api/flows/{id}/resume"): ("duplicate_key",),
-    ("POST", "/api/jobs/{id}/resume"): ("duplicate_key",),
-    ("GET", "/api/jobs/{id}/result"): ("conflict_state",),
-    ("GET", "/api/jobs/{id}/certificate"): ("conflict_state",),
-}
-"""What no shape tells. Paths as their routes are declared."""
-
-_OWN = {(method, bare(path)): codes for (method, path), codes in OWN.items()}
-_UNSAFE = {bare(path) for path in UNSAFE_GETS}
 
 
-def problems_of(method: str, path: str, operation: dict[str, Any], scope: Scope | None) -> list[str]:
+def problems_of(method: str, path: str, operation: dict[str, Any], access: Access) -> list[str]:
     """The codes that an operation may answer, in the order of the table of problems."""
-    codes = {*EVERYWHERE, *_OWN.get((method, bare(path)), ())}
+    codes = {*EVERYWHERE, *access.problems}
     parameters = operation.get("parameters", [])
     places = {parameter["in"] for parameter in parameters}
     headers = {parameter["name"] for parameter in parameters if parameter["in"] == "header"}
@@ -50,7 +25,7 @@ def problems_of(method: str, path: str, operation: dict[str, Any], scope: Scope 
         codes |= {"invalid_parameter"}
     if "path" in places:
         codes |= {"not_found"}
-    if scope is not None:
+    if access.scope is not None:
         codes |= {"unauthorized", "forbidden"}
     if method != "GET":
         # Any of them may be sent a body, and has it measured before it is looked at.
@@ -61,7 +36,7 @@ def problems_of(method: str, path: str, operation: dict[str, Any], scope: Scope 
         codes |= {"conflict_state", "idempotency_in_flight", "idempotency_mismatch"}
     if "If-Match" in headers:
         codes |= {"precondition_failed"}
-    if method == "GET" and bare(path) in _UNSAFE:
+    if access.is_unsafe_get:
         codes |= {"method_not_allowed"}
     return [code for code in KINDS if code in codes]
 

@@ -15,9 +15,7 @@ from pydantic import (
     StrictBool,
     StrictInt,
     ValidationInfo,
-    ValidatorFunctionWrapHandler,
     WithJsonSchema,
-    WrapValidator,
 )
 
 from holdfast.kernel.errors import HoldfastError
@@ -56,7 +54,7 @@ def _seconds(value: Any, info: ValidationInfo) -> float | None:
     return seconds
 
 
-def _text(value: Any) -> Any:
+def storable_text(value: Any) -> Any:
     """Text that both databases can hold: no NUL, no half characters."""
     if isinstance(value, str) and UNSTORABLE.search(value):
         raise ValueError("it contains a character that cannot be stored; remove it")
@@ -107,10 +105,10 @@ Wait = Annotated[
 ]
 """True waits as long as is usual (None here), False not at all, a number so many seconds."""
 
-Text = Annotated[str, BeforeValidator(_text), Field(min_length=1, max_length=200)]
-Key = Annotated[str, BeforeValidator(_text), Field(min_length=1, max_length=512)]
+Text = Annotated[str, BeforeValidator(storable_text), Field(min_length=1, max_length=200)]
+Key = Annotated[str, BeforeValidator(storable_text), Field(min_length=1, max_length=512)]
 Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
-Reason = Annotated[str, BeforeValidator(_text), Field(min_length=1, max_length=1_000)]
+Reason = Annotated[str, BeforeValidator(storable_text), Field(min_length=1, max_length=1_000)]
 Args = Annotated[dict[str, Any], BeforeValidator(_storable)]
 JobId = Annotated[str, Field(min_length=1, max_length=64)]
 Duplicates = Literal[
@@ -155,50 +153,6 @@ class TaskJob(Terms):
     task: Text
     args: Args = Field(default_factory=dict)
     wait: Wait = 0.0
-
-
-class CommandJob(Body):
-    """A command for the sandbox. Its fields are checked by `api.command_jobs`, which knows the codes of its errors."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        json_schema_extra={"examples": [{"type": "worker", "command": "make test", "cpus": 2, "memory_gb": 4}]},
-    )
-
-    type: Annotated[Any, WithJsonSchema({"type": "string", "enum": ["worker", "agent"]})]
-    command: Annotated[Any, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 10_000})] = None
-    task: Annotated[Any, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 100_000})] = None
-    context: Annotated[str, BeforeValidator(_text), Field(max_length=100_000)] | None = None
-    client_job_id: Annotated[Any, WithJsonSchema({"type": "string", "format": "uuid", "maxLength": 36})] = None
-    files_id: Text | None = None
-    image: Text | None = None
-    cpus: Annotated[Any, WithJsonSchema({"type": "integer", "minimum": 1})] = None
-    memory_gb: Annotated[Any, WithJsonSchema({"type": "integer", "minimum": 1})] = None
-    timeout_minutes: Annotated[Any, WithJsonSchema({"type": "integer", "minimum": 1})] = None
-    artifacts: Annotated[list[Text], Field(max_length=200)] | None = None
-    network: StrictBool = False
-    priority: Annotated[StrictInt, Field(ge=-INT32 - 1, le=INT32)] = 0
-    tags: Annotated[list[Text], Field(max_length=100)] | None = None
-    correlation_id: Text | None = None
-    wait: Wait = 0.0
-
-
-def _of_its_form(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """The form is chosen by `type`, and only its own errors are told."""
-    if isinstance(value, BaseModel):
-        return value
-    form = CommandJob if isinstance(value, dict) and "type" in value else TaskJob
-    return form.model_validate(value)
-
-
-NewJob = Annotated[TaskJob | CommandJob, WrapValidator(_of_its_form)]
-
-
-class Batch(Body):
-    """Jobs that are created together, or none of them."""
-
-    jobs: Annotated[list[NewJob], Field(min_length=1, max_length=MOST_JOBS)]
 
 
 class Why(Body):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from fastapi import Request
-
-from holdfast.api.access.keys import Caller
 from holdfast.api.problems.kinds import missing, refusal
-from holdfast.api.shapes.bodies import CommandJob, TaskJob
+from holdfast.api.shapes.bodies import TaskJob
+from holdfast.api.shapes.forms import Origin, TypedJob
+from holdfast.api.shapes.new_jobs import form_of
 from holdfast.kernel.errors import HoldfastError, PayloadError
 from holdfast.kernel.job import Spec
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.task import Task
-from holdfast.systems.sandbox.command_jobs import command_spec
 from holdfast.tasks.signature import ArgumentsError
 
 SHOWN = 200
@@ -22,22 +18,10 @@ SHOWN = 200
 NOT_OPTIONS = {"task", "args", "wait"}
 
 
-class Origin(NamedTuple):
-    """Who asks, and the trace and the correlation that the request is part of."""
-
-    actor: str
-    trace_id: str | None
-    correlation_id: str | None
-
-
-def origin_of(request: Request, caller: Caller) -> Origin:
-    return Origin(caller.name, request.state.trace_id, request.state.correlation_id)
-
-
-def spec_of(engine: Engine, body: TaskJob | CommandJob, origin: Origin) -> Spec:
+def spec_of(engine: Engine, body: TaskJob | TypedJob, origin: Origin) -> Spec:
     """The job that a body asks for, or Problem that names the field."""
-    if isinstance(body, CommandJob):
-        return command_spec(body, actor=origin.actor, correlation_id=origin.correlation_id, trace_id=origin.trace_id)
+    if isinstance(body, TypedJob):
+        return form_of(body).spec(body, origin)
     definition = engine.registry.find(body.task)
     if definition is None:
         known = sorted(task.name for task in engine.registry)[:SHOWN]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Here, Output
 from holdfast.kernel.errors import NotFoundError
-from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.kernel.state import SUCCESSFUL, Canonical
 from holdfast.tasks.durations import duration_ms
 from holdfast.views.job import job_view
+from holdfast.views.of_systems import views_of
 
 if TYPE_CHECKING:
     from holdfast.kernel.job import Job
@@ -90,13 +90,11 @@ async def _hint(here: Here, store: Store, job_ids: Sequence[str]) -> None:
 
 async def _tell(here: Here, store: Store, jobs: Sequence[Job]) -> None:
     """Results on stdout, failures on stderr; whole jobs as JSON."""
-    from holdfast.systems.flow.run import results_at_ends
-
     tables = await store.reads.lifecycles()
     views = [job_view(job, tables.get(job.lifecycle), await store.reads.signals(job.id)) for job in jobs]
-    for view in views:
-        if view["lifecycle"] == FLOW.name and view["canonical_state"] in SUCCESSFUL:
-            view["result"] = await results_at_ends(store, view["id"])
+    for job, view in zip(jobs, views, strict=True):
+        if job.state in SUCCESSFUL:
+            view["result"] = await views_of(job.lifecycle).result(store, job, view["result"])
     if here.is_json:
         here.print_json(views[0] if len(views) == 1 else views)
         return

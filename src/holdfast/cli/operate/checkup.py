@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast import catalog
 from holdfast.cli.exits import one_line
 from holdfast.cli.opened import CONNECT_TIMEOUT_S, MIGRATE, opened, plainly
 from holdfast.config import sqlite_path, without_password
@@ -38,6 +39,7 @@ class Look(NamedTuple):
 async def checkup(url: str, app: str | None) -> list[Look]:
     """Every look that can be had: what cannot be reached is one bad line, and ends the list."""
     found = [_python(), _sqlite_version()]
+    found += [Look("system", "bad", f"{system} is left out: {why}", catalog.MEND) for system, why in catalog.refused()]
     try:
         path = sqlite_path(url)
         async with opened(url) as store:
@@ -46,6 +48,8 @@ async def checkup(url: str, app: str | None) -> list[Look]:
             with plainly(url):
                 found += _sqlite(path) if path is not None else await _postgres(url)
             found += await _jobs(store, app or "module:app")
+            for check in catalog.brought("checks"):
+                found += await check(store)
     except HoldfastError as error:
         check = "schema" if MIGRATE in str(error.remedy) and "no database" not in error.message else "database"
         found.append(Look(check, "bad", one_line(error.message), error.remedy))

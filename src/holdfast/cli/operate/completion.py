@@ -21,8 +21,9 @@ def completion(shell: Literal["bash", "zsh", "fish"], /, *, here: Here) -> None:
     shell
         bash, zsh or fish.
     """
-    from holdfast.cli.app import app
+    from holdfast.cli.app import app, join_plugins
 
+    join_plugins()
     print(app.generate_completion(prog_name="holdfast", shell=shell), end="")
     if here.err.is_terminal:
         here.say(f"to install: {INSTALL[shell]}")

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from holdfast.catalog import System
+from holdfast.catalog import Noun, System
 
 SYSTEM = System(
     name="flow",
     around="holdfast.systems.flow.nodes:Nodes",
     lifecycles=("holdfast.kernel.graph.workflow_lifecycle:WORKFLOW", "holdfast.kernel.graph.flow_lifecycle:FLOW"),
+    views="holdfast.systems.flow.views.jobs:VIEWS",
+    routes=("holdfast.systems.flow.routes.flows:router", "holdfast.systems.flow.routes.change:router"),
+    cli={
+        "flow": Noun(
+            "holdfast.systems.flow.cli.flow:app",
+            "Flows, node by node: list, show, graph, run, watch, cancel, resume, retry.",
+        )
+    },
 )
 
 __all__ = ["SYSTEM"]

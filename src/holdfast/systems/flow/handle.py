@@ -9,9 +9,9 @@ from holdfast.kernel.graph.mermaid import mermaid
 from holdfast.kernel.state import State
 from holdfast.runtime.handle import JobHandle
 from holdfast.store.port import NodeRow
-from holdfast.systems.flow.retry import retry
-from holdfast.systems.flow.run import graph_of, results_at_ends, run_of
-from holdfast.systems.flow.view import flow_view
+from holdfast.systems.flow.commands.retry import retry
+from holdfast.systems.flow.views.flow import flow_view
+from holdfast.systems.flow.views.run import graph_of, results_at_ends, run_of
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from holdfast.catalog import System
+from holdfast.catalog import Noun, System
 
-SYSTEM = System(name="pipeline", lifecycles=("holdfast.systems.pipeline.lifecycle:PIPELINE",))
+SYSTEM = System(
+    name="pipeline",
+    lifecycles=("holdfast.systems.pipeline.lifecycle:PIPELINE",),
+    routes=("holdfast.systems.pipeline.routes.runs:router", "holdfast.systems.pipeline.routes.stream:router"),
+    cli={
+        "pipeline": Noun(
+            "holdfast.systems.pipeline.cli.pipeline:app",
+            "Runs of pipelines, stage by stage: list, show, run, watch, cancel.",
+        )
+    },
+)
 
 __all__ = ["SYSTEM"]

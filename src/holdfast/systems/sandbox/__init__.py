@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from holdfast.catalog import System
 
-SYSTEM = System(name="sandbox", lifecycles=("holdfast.systems.sandbox.lifecycle:SANDBOX",))
+SYSTEM = System(
+    name="sandbox",
+    lifecycles=("holdfast.systems.sandbox.lifecycle:SANDBOX",),
+    views="holdfast.systems.sandbox.views:VIEWS",
+    problems="holdfast.systems.sandbox.problems:KINDS",
+    forms=("holdfast.systems.sandbox.command_jobs:COMMAND",),
+)
 
 __all__ = ["SYSTEM"]

@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 from uuid_utils import uuid7
 
 from holdfast.api.problems.kinds import Problem
-from holdfast.api.shapes.bodies import UNSTORABLE, CommandJob
+from holdfast.api.shapes.bodies import UNSTORABLE
+from holdfast.api.shapes.forms import Form, Origin
 from holdfast.kernel.errors import PayloadError
 from holdfast.kernel.job import Spec
 from holdfast.kernel.payload.encoding import encode
+from holdfast.systems.sandbox.bodies import CommandJob
 from holdfast.systems.sandbox.client_id import client_job_id
 from holdfast.systems.sandbox.lifecycle import SANDBOX
+from holdfast.systems.sandbox.problems import KINDS as PROBLEMS
 
 TASK = "holdfast.command"
 QUEUE = "sandbox"
@@ -34,7 +37,7 @@ class Kind(NamedTuple):
 KINDS = {"worker": Kind(8, 16, 30), "agent": Kind(4, 8, 60)}
 
 
-def command_spec(body: CommandJob, *, actor: str, correlation_id: str | None, trace_id: str | None) -> Spec:
+def command_spec(body: CommandJob, origin: Origin) -> Spec:
     """The job that a command becomes; Problem with the code of what is wrong. Too much of a resource is cut down."""
     kind = KINDS.get(body.type) if isinstance(body.type, str) else None
     if kind is None:
@@ -64,10 +67,10 @@ def command_spec(body: CommandJob, *, actor: str, correlation_id: str | None, tr
         priority=body.priority,
         lease_ms=SANDBOX.policies.lease_ms,
         key=None if body.client_job_id is None else _client_id(body.client_job_id),
-        correlation_id=body.correlation_id or correlation_id,
-        trace_id=trace_id,
+        correlation_id=body.correlation_id or origin.correlation_id,
+        trace_id=origin.trace_id,
         tags=None if body.tags is None else encode(body.tags, what="tags"),
-        actor=actor,
+        actor=origin.actor,
     )
 
 
@@ -104,3 +107,6 @@ def _client_id(value: Any) -> str:
         return client_job_id(value)
     except PayloadError as wrong:
         raise Problem("invalid_client_job_id", str(wrong), field="client_job_id") from None
+
+
+COMMAND = Form(CommandJob, tuple(KINDS), command_spec, key="client_job_id", problems=tuple(PROBLEMS))

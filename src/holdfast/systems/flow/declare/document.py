@@ -13,7 +13,7 @@ from holdfast.kernel.graph.dag import Graph, Join, Node
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.strictly import DocumentError, shown
 from holdfast.runtime.task import Options
-from holdfast.systems.flow import submit as flow_submit
+from holdfast.systems.flow.commands import submit as flow_submit
 from holdfast.systems.flow.declare.inputs import bind, input_signature
 from holdfast.tasks.registry import Registry
 from holdfast.tasks.signature import Signature

@@ -23,7 +23,7 @@ from holdfast.kernel.graph.condition_document import parse_path
 from holdfast.kernel.graph.dag import Graph, Judged, Mode, OnFailure
 from holdfast.kernel.payload.encoding import encode
 from holdfast.runtime.task import OptionNames, Options
-from holdfast.systems.flow import submit as flow_submit
+from holdfast.systems.flow.commands import submit as flow_submit
 from holdfast.systems.flow.declare.build import Choice, built
 from holdfast.systems.flow.declare.node import Declared, FlowNode, Judge, NodeDecorator, NodeRef, NodeRefs
 from holdfast.systems.flow.declare.options import join_of, split

@@ -1,0 +1,1 @@
+"""`holdfast flow`: flows, node by node."""

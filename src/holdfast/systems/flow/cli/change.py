@@ -1,0 +1,143 @@
+"""`holdfast flow cancel`, `resume`, `retry`: what is done to flows as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from holdfast.cli.exits import Exit
+from holdfast.cli.invocation import Here
+from holdfast.cli.job.bulk import DryRun, Ids, Yes, is_dry, tell
+from holdfast.kernel.graph.flow_lifecycle import FLOW
+from holdfast.kernel.state import Canonical
+from holdfast.systems.flow.cli.table import counts_words, view_of
+from holdfast.systems.flow.commands.retry import flow_job
+from holdfast.views.job import label
+
+if TYPE_CHECKING:
+    from holdfast.kernel.job import Job
+    from holdfast.store.port import Store
+    from holdfast.systems.flow.views.flow import View
+
+ACTOR = "cli"
+PAGE = 500
+FlowId = Annotated[str, Parameter(name="ID")]
+
+
+async def cancel(
+    *ids: Ids,
+    name: str | None = None,
+    mode: Literal["soft", "hard"] = "soft",
+    reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "cancelled from the command line",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    here: Here,
+) -> int:
+    """Cancel flows: their nodes at once where no worker holds them, else by asking. A flow ends with its last node.
+
+    Several flows, and those that a name chooses, are only shown until --yes is said.
+
+    Parameters
+    ----------
+    ids
+        The flows' ids.
+    name
+        All flows of this name that are under way.
+    mode
+        soft asks the workers of running nodes to stop; hard takes the nodes from them.
+    reason
+        Why, as the events will say.
+    dry_run
+        Only show which.
+    yes
+        Do it, however many they are.
+    """
+    from holdfast.commands import jobs as commands
+
+    dry = is_dry(ids, {"name": name}, dry_run=dry_run, yes=yes)
+    async with here.store() as store:
+        flows = [await flow_job(store, flow_id) for flow_id in ids] if ids else await _under_way(store, name)
+        if dry:
+            done = [flow.id for flow in flows if flow.state == Canonical.WAITING]
+            left = {flow.id: f"it is {label(FLOW, flow.state)}" for flow in flows if flow.id not in done}
+        elif len(ids) == 1:
+            done, left = [(await commands.cancel(store, flows[0].id, reason, mode, ACTOR)).id], {}
+        else:
+            done, left = await commands.cancel_many(store, flows, reason, mode, ACTOR)
+        items = [_item(await view_of(store, flow_id)) for flow_id in done]
+    asked = not dry and any(item["state"] != "CANCELLED" for item in items)
+    tell(here, "cancel", "cancelled, or asked to stop" if asked else "cancelled", items, left, dry)
+    return Exit.CONFLICT if left and not dry else Exit.OK
+
+
+def _item(view: View) -> dict[str, Any]:
+    return {"id": view["id"], "flow": view["task"], "state": view["state"], "nodes": counts_words(view)}
+
+
+async def _under_way(store: Store, name: str | None) -> list[Job]:
+    from holdfast.views.listing import list_jobs
+
+    found: list[Job] = []
+    cursor: str | None = None
+    wanted: dict[str, Any] = {"states": ["ACTIVE"], "task": name, "lifecycle": FLOW.name, "limit": PAGE}
+    while True:
+        page = await list_jobs(store.reads, store.tables, **wanted, cursor=cursor)
+        found += page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+
+
+async def resume(
+    flow_id: FlowId,
+    /,
+    *,
+    reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "resumed from the command line",
+    here: Here,
+) -> None:
+    """Bring a cancelled flow back: its cancelled nodes run, or wait, anew. Exit 5 when it is not cancelled.
+
+    Parameters
+    ----------
+    flow_id
+        The flow's id.
+    reason
+        Why, as the events will say.
+    """
+    from holdfast.commands import jobs as commands
+
+    async with here.store() as store:
+        flow = await commands.resume(store, (await flow_job(store, flow_id)).id, reason, ACTOR)
+        view = await view_of(store, flow.id)
+        store.wakeups.ring()
+    here.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])
+
+
+async def retry(
+    flow_id: FlowId,
+    /,
+    *,
+    reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "retried from the command line",
+    here: Here,
+) -> None:
+    """Go on where a flow failed or was cancelled: a new flow, printed in its place, runs what did not end well.
+
+    Twice gives the same flow. Exit 5 while it is under way, or when it ended well.
+
+    Parameters
+    ----------
+    flow_id
+        The flow's id.
+    reason
+        Why, as the events will say.
+    """
+    from holdfast.systems.flow.commands.retry import retry as go_on
+
+    async with here.store() as store:
+        old = await flow_job(store, flow_id)
+        answer = await go_on(store, old.id, reason, ACTOR)
+        view = await view_of(store, answer.job_id)
+        store.wakeups.ring()
+    here.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])
+    here.say(f"it goes on with {old.id}" if answer.created else f"{old.id} was retried before")

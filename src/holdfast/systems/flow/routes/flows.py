@@ -1,0 +1,158 @@
+"""/flows: start a flow by its name or as data, list flows, show one with its nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
+from holdfast.api.deps import CallerDep, EngineDep, StoreDep
+from holdfast.api.jobs.idempotency import OnceDep, reply, response
+from holdfast.api.problems.kinds import Problem, missing, refusal
+from holdfast.api.shapes import jobs as schemas
+from holdfast.api.shapes.forms import Origin, origin_of
+from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of, known_only
+from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
+from holdfast.kernel.graph.flow_lifecycle import FLOW
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.task import Options
+from holdfast.store.jobs.requests import Reply, job_now
+from holdfast.store.port import FlowRow, Store, Submitted
+from holdfast.store.script import Query as Statement
+from holdfast.store.script import Script
+from holdfast.systems.flow.commands.submit import store_flow
+from holdfast.systems.flow.declare.document import Sent, packed, read
+from holdfast.systems.flow.declare.flow import flows_of
+from holdfast.systems.flow.routes.schemas import Flow, FlowJob, MadeFlow, NewFlow
+from holdfast.systems.flow.views.flow import flow_view, flow_views, summary
+from holdfast.systems.flow.views.run import Run, run_of
+from holdfast.tasks.signature import ArgumentsError, Signature
+from holdfast.views.listing import FilterError, list_jobs
+
+STEPS = 20_000
+OF_THE_FLOW = {"input", "nodes", "on_failure"}
+EXISTS = "a flow with this key exists already; it is the answer, and nothing was created"
+router = APIRouter(tags=["flows"])
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"model": MadeFlow, "description": "It exists already (`created` is false)."},
+    201: {"model": MadeFlow, "description": "Created. `Location` says where it is."},
+}
+
+
+@router.post("/flows/{flow}", status_code=201, responses=ANSWERS)
+@needs(Scope.WRITE, "duplicate_key")
+async def start(
+    request: Request,
+    name: Annotated[
+        str, Path(alias="flow", description="A flow that is declared here; with `nodes`, what to call this one.")
+    ],
+    engine: EngineDep,
+    caller: CallerDep,
+    once: OnceDep,
+    body: NewFlow | None = None,
+) -> Response:
+    """Start a flow that is declared here, or a DAG that is sent as data. All of its nodes are stored, or nothing is."""
+    known_only(request, set())
+    asked = body or NewFlow()
+    origin = origin_of(request, caller)
+    # Apart from the loop: a DAG may have ten thousand nodes, and others are served meanwhile.
+    graph, signature = await asyncio.to_thread(_planned, engine, name, asked)
+    payload = _input(signature, asked.input)
+    options = _options(asked, origin)
+
+    async def submit(store: Store) -> Submitted:
+        return await store_flow(engine, store, graph, payload, options, origin.actor)
+
+    def tell(answer: Submitted) -> Script[Reply | None]:
+        more = {"created": answer.created} | ({} if answer.created else {"message": EXISTS})
+        return (yield from tell_flow(answer.job_id, 201 if answer.created else 200, **more))
+
+    return response(await once.run(submit, tell))
+
+
+def _planned(engine: Engine, name: str, asked: NewFlow) -> Sent:
+    """The graph, and what its input is checked against; Problem names what is wrong."""
+    try:
+        if asked.nodes is not None:
+            said = {} if asked.on_failure is None else {"on_failure": asked.on_failure}
+            return read({"name": name, "nodes": asked.nodes, **said}, engine.registry)
+        known = flows_of(engine)
+        if name not in known:
+            words = f"declared here: {', '.join(sorted(known))}" if known else "none is declared here"
+            raise missing("flow", name, f"{words}; or send its `nodes`", field="name", allowed=sorted(known))
+        if asked.on_failure is not None:
+            detail = "a flow that is declared says this itself; leave it out, or send `nodes`"
+            raise Problem("invalid_field", detail, field="on_failure")
+        return Sent(known[name].graph(), known[name].signature)
+    except HoldfastError as wrong:
+        raise refusal("invalid_field", wrong) from None
+
+
+def _input(signature: Signature | None, given: dict[str, Any]) -> str:
+    """What a flow is submitted with; Problem names what is wrong about it."""
+    try:
+        return packed(signature, given)
+    except (ArgumentsError, PayloadError) as wrong:
+        field = (wrong.field or "").removeprefix("args").removeprefix(".")
+        raise refusal("invalid_field", wrong, field=f"input.{field}" if field else "input") from None
+
+
+def _options(asked: NewFlow, origin: Origin) -> Options:
+    given = asked.model_dump(exclude=OF_THE_FLOW, exclude_none=True)
+    if "tags" in given:
+        given["tags"] = tuple(given["tags"])
+    return Options(**{"correlation_id": origin.correlation_id, **given}, trace_id=origin.trace_id)
+
+
+def tell_flow(flow_id: str, status: int = 200, **more: Any) -> Script[Reply | None]:
+    """A flow as the transaction sees it, as an answer; None when there is no such flow."""
+    job = yield from job_now(flow_id)
+    counts = yield Statement("flow", {"id": flow_id})
+    if job is None:
+        return None
+    said = summary(job, FlowRow(*counts[0]) if counts else None) | more
+    return reply(status, said, ETag=f'"{job.version}"', Location=f"/api/flows/{job.id}")
+
+
+@router.get("/flows", response_model=schemas.Page[FlowJob], response_model_exclude_unset=True)
+@needs(Scope.READ)
+async def list_flows(
+    request: Request,
+    store: StoreDep,
+    state: Annotated[list[str] | None, Query(description="ACTIVE, COMPLETED, …; may be given several times.")] = None,
+    name: Annotated[str | None, Query(description="Only flows of this name.")] = None,
+    limit: Limit = DEFAULT,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    """List flows, newest first, each with its counts."""
+    known_only(request, {"state", "name", "limit", "cursor"}, many={"state"})
+    where = {"state": sorted(set(state or ())), "name": name}
+    before = before_of(cursor, where)
+    chosen: dict[str, Any] = {"states": where["state"], "task": name, "lifecycle": FLOW.name, "limit": limit}
+    try:
+        page = await list_jobs(store.reads, store.tables, **chosen, cursor=before, steps=STEPS)
+    except (FilterError, PayloadError) as error:
+        raise refusal("invalid_parameter", error, field="name" if error.field == "task" else None) from None
+    return {"items": await flow_views(store, page.items), "next_cursor": cursor_of(page.next_cursor, where)}
+
+
+@router.get("/flows/{flow}", response_model=Flow, response_model_exclude_unset=True)
+@needs(Scope.READ)
+async def show_flow(
+    request: Request, id: Annotated[str, Path(alias="flow", description="A flow's id.")], store: StoreDep
+) -> dict[str, Any]:
+    """Show a flow: its nodes, since when each could run, when it ran and why it did not, and the ways between them."""
+    known_only(request, set())
+    return await flow_view(store, await flow_of(store, id))
+
+
+async def flow_of(store: Store, flow_id: str) -> Run:
+    """The flow with this id, or a problem."""
+    try:
+        return await run_of(store, flow_id)
+    except NotFoundError:
+        raise missing("flow", flow_id, "GET /api/flows lists those that there are") from None

@@ -1,0 +1,1 @@
+"""Flows and their nodes as the outside sees them."""

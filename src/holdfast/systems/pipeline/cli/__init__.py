@@ -1,0 +1,1 @@
+"""`holdfast pipeline`: runs, stage by stage."""

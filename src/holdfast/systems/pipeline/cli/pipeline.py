@@ -1,0 +1,169 @@
+"""`holdfast pipeline`: runs of pipelines, stage by stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from holdfast.cli.exits import Exit
+from holdfast.cli.invocation import Here, Output
+from holdfast.cli.job.waiting import detached, seconds_of
+from holdfast.cli.opened import plainly
+from holdfast.cli.pairs import named_values
+from holdfast.systems.pipeline.cli.table import follow, runs_table, stages_table, view_of
+
+if TYPE_CHECKING:
+    from holdfast.runtime.engine import Engine
+
+app = App(name="pipeline", help="Runs of pipelines: list, show, run, cancel.")
+Id = Annotated[str, Parameter(name="ID")]
+
+
+@app.command(name="list")
+async def list_(
+    name: Annotated[str | None, Parameter(name="NAME")] = None,
+    /,
+    *,
+    state: Annotated[list[str] | None, Parameter(name=["--state", "-s"])] = None,
+    limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 20,
+    here: Here,
+) -> None:
+    """List runs, newest first, with the stage that each is at.
+
+    Parameters
+    ----------
+    name
+        Only runs of this pipeline.
+    state
+        Only runs in this state: PENDING, RUNNING, COMPLETED, PARTIAL, FAILED, CANCELLED. May be given several times.
+    limit
+        How many at most.
+    """
+    from holdfast.systems.pipeline.views import pipeline_views
+    from holdfast.views.listing import list_jobs
+
+    async with here.store() as store:
+        wanted: dict[str, Any] = {"states": state or (), "task": name, "lifecycle": "pipeline", "limit": limit}
+        page = await list_jobs(store.reads, store.tables, **wanted)
+        views = await pipeline_views(store, page.items)
+    if here.is_json:
+        here.print_json(views)
+    elif here.output is Output.IDS:
+        here.print_ids(view["id"] for view in views)
+    elif not views:
+        here.say("no runs: holdfast pipeline run NAME")
+    else:
+        here.print(runs_table(views))
+
+
+@app.command
+async def show(run_id: Id, /, *, here: Here) -> None:
+    """Show a run and its stages.
+
+    Parameters
+    ----------
+    run_id
+        The run's id.
+    """
+    async with here.store() as store:
+        view = await view_of(store, run_id)
+    here.print_record(view, stages_table(view), view["id"])
+
+
+@app.command
+def run(
+    name: Annotated[str, Parameter(name="NAME")],
+    /,
+    *,
+    config: Annotated[list[str] | None, Parameter(name=["--config", "-c"])] = None,
+    wait: Annotated[bool, Parameter(name=["--wait", "-w"])] = False,
+    timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None,
+    key: str | None = None,
+    here: Here,
+) -> int:
+    """Start a run and print its id; with --wait, its stages as they go, and its result.
+
+    Parameters
+    ----------
+    name
+        The pipeline's name, as the app declares it.
+    config
+        A field of the config as name=value: JSON where the value reads as JSON, else text. May be given several times.
+    wait
+        Follow the run until it is over. Exit 10 when it failed, 11 when it was cancelled.
+    timeout
+        Stop waiting after this long ("90", "90s", "5m"): exit 124. The run goes on.
+    key
+        An idempotency key: the same key gives the same run.
+    """
+    from holdfast.systems.pipeline.declare.pipeline import pipeline_named
+
+    fields = named_values(config, "--config")
+    limit_s = seconds_of(timeout)
+    engine = here.engine()
+    with plainly(engine.url):
+        try:
+            pipe = pipeline_named(engine, name)
+            handle = (pipe if key is None else pipe.options(key=key)).submit(**fields)
+            if not handle.created:
+                here.say(f"a run is under way, or has this key: {handle.id}")
+            if wait or timeout is not None:
+                return _wait(here, engine, handle.id, limit_s)
+            view = handle.show()
+        finally:
+            engine.close()
+    here.print_record(view, handle.id, handle.id)
+    here.say(f"{view['state']} in {view['queue']}; `holdfast pipeline show {handle.id}`")
+    return Exit.OK
+
+
+def _wait(here: Here, engine: Engine, run_id: str, limit_s: float | None) -> int:
+    async def followed() -> int:
+        return await follow(here, await engine.opened(), run_id, limit_s)
+
+    try:
+        return engine.portal.call(followed())
+    except KeyboardInterrupt:
+        return detached(here, [run_id])
+
+
+@app.command
+async def watch(
+    run_id: Id, /, *, timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None, here: Here
+) -> int:
+    """Follow a run's stages until it is over. Exit codes as of `pipeline run --wait`.
+
+    Parameters
+    ----------
+    run_id
+        The run's id.
+    timeout
+        Stop after this long ("90", "90s", "5m"): exit 124. The run goes on.
+    """
+    async with here.store() as store:
+        return await follow(here, store, (await view_of(store, run_id))["id"], seconds_of(timeout))
+
+
+@app.command
+async def cancel(
+    run_id: Id, /, *, reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "cancelled", here: Here
+) -> None:
+    """Cancel a run: at once when it has not begun, else its stage is interrupted. Exit 5 when it is over.
+
+    Parameters
+    ----------
+    run_id
+        The run's id.
+    reason
+        Why; it is kept with the run.
+    """
+    from holdfast.commands.jobs import cancel as cancel_job
+
+    async with here.store() as store:
+        view = await view_of(store, run_id)
+        await cancel_job(store, view["id"], reason)
+        view = await view_of(store, run_id)
+    here.print_record(view, f"{view['id']} {view['state']}", view["id"])
+    if view["finished_at"] is None:
+        here.say("its worker was asked to stop")

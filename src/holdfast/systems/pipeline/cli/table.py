@@ -1,0 +1,157 @@
+"""Runs and their stages on a terminal: a table, or one that lives for as long as the run does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.cli.exits import Exit
+from holdfast.cli.invocation import Here, Output
+from holdfast.cli.job.waiting import detached, exit_of_job
+from holdfast.cli.render import long_time, pairs, rows, short_time, state_text, table
+from holdfast.systems.pipeline.views import View, pipeline_job, pipeline_views
+
+if TYPE_CHECKING:
+    from holdfast.store.port import Store
+
+LOOK_EVERY_S = 0.2
+COLOURS = {
+    "pending": "dim",
+    "running": "bold cyan",
+    "completed": "green",
+    "partial": "yellow",
+    "failed": "red",
+    "skipped": "dim",
+}
+
+
+async def view_of(store: Store, run_id: str) -> View:
+    """A run with its stages; NotFoundError when there is none."""
+    [view] = await pipeline_views(store, [await pipeline_job(store, run_id)])
+    return view
+
+
+def runs_table(views: Sequence[View]) -> Table:
+    made = table("id", "state", "pipeline", "stage", "created", whole=["id", "state", "created"], cut=["stage"])
+    return rows(
+        made,
+        (
+            [
+                view["id"],
+                state_text(view["state"], view["canonical_state"], beside=False),
+                view["task"],
+                _where(view),
+                short_time(view["created_at"]),
+            ]
+            for view in views
+        ),
+    )
+
+
+def _where(view: View) -> str:
+    """The stage that a run is at, and how many are behind it; of one that is over, what went wrong."""
+    stages = view["stages"]
+    if view["finished_at"] is not None:
+        bad = [f"{stage['name']} {stage['status']}" for stage in stages if stage["status"] in ("failed", "partial")]
+        return ", ".join(bad)
+    at = next((stage["name"] for stage in stages if stage["status"] == "running"), "")
+    ended = sum(stage["finished_at"] is not None for stage in stages)
+    return f"{at} ({ended} of {len(stages)})" if stages else ""
+
+
+def stages_table(view: View) -> Group:
+    error = view["error"]
+    head = pairs(
+        {
+            "id": view["id"],
+            "pipeline": view["task"],
+            "state": state_text(view["state"], view["canonical_state"], beside=False),
+            "started": long_time(view["started_at"]),
+            "finished": long_time(view["finished_at"]),
+            "cancel asked": view["cancel_requested"],
+            "error": Text(f"{error.get('code')}: {error.get('message')}", "red") if error else None,
+        }
+    )
+    made = table("stage", "status", "took", "counted", "said", right=["took"], whole=["stage", "status", "took"])
+    return Group(head, Text(), rows(made, (_line(stage) for stage in view["stages"])))
+
+
+def _line(stage: View) -> list[str | Text]:
+    took = stage["duration_ms"]
+    return [
+        stage["name"],
+        Text(stage["status"], COLOURS[stage["status"]]),
+        f"{took / 1_000:.2f} s" if took is not None and stage["status"] != "skipped" else "",
+        ", ".join(f"{name} {count:g}" for name, count in stage["metrics"].items() if name != "duration_seconds"),
+        _said(stage),
+    ]
+
+
+def _said(stage: View) -> str:
+    if progress := stage["progress"]:
+        total = progress["total"]
+        return f"{progress['done']:g} of {total:g}" if total else f"{progress['done']:g} done"
+    if stage["errors"]:
+        first, more = stage["errors"][0], len(stage["errors"]) - 1
+        item = f"{first['item']}: " if first.get("item") else ""
+        return f"{item}{first['message']}{f' (and {more} more)' if more else ''}"
+    return stage["reason"] or ""
+
+
+async def follow(here: Here, store: Store, run_id: str, limit_s: float | None) -> int:
+    """Show a run's stages until it is over: live on a terminal, a line for each change elsewhere."""
+    try:
+        async with asyncio.timeout(limit_s):
+            view = await (_live if here.err.is_terminal else _lines)(here, store, run_id)
+    except TimeoutError:
+        here.say(f"{run_id} has not ended after {limit_s:g} s; it goes on")
+        return Exit.WAIT_TIMED_OUT
+    except asyncio.CancelledError:
+        return detached(here, [run_id])
+    _tell(here, view)
+    return exit_of_job(await pipeline_job(store, run_id))
+
+
+async def _live(here: Here, store: Store, run_id: str) -> View:
+    from rich.live import Live
+
+    with Live(console=here.err, refresh_per_second=8) as live:
+        while True:
+            view = await view_of(store, run_id)
+            live.update(stages_table(view))
+            if view["finished_at"] is not None:
+                return view
+            await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def _lines(here: Here, store: Store, run_id: str) -> View:
+    last: dict[str, str] = {}
+    while True:
+        view = await view_of(store, run_id)
+        for stage in view["stages"]:
+            if stage["status"] not in ("pending", last.get(stage["name"])):
+                last[stage["name"]] = stage["status"]
+                words = _said(stage)
+                here.say(f"{stage['name']}: {stage['status']}{f', {words}' if words else ''}")
+        if view["finished_at"] is not None:
+            return view
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+def _tell(here: Here, view: View) -> None:
+    """The result on stdout, how it ended on stderr; the whole run as JSON."""
+    if here.is_json:
+        here.print_json(view)
+    elif here.output is Output.IDS:
+        here.print_ids([view["id"]])
+    elif view["result"] is not None:
+        print(json.dumps(view["result"], ensure_ascii=False))
+    error: dict[str, Any] | None = view["error"]
+    why = f": {error['code']}: {error['message']}" if error else ""
+    here.say(f"{view['id']} {view['state']}{why}")

@@ -1,0 +1,1 @@
+"""/pipeline/jobs of the HTTP API."""

@@ -1,0 +1,201 @@
+"""/pipeline/jobs: start a run of a pipeline, list runs, show one with its stages, cancel it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import ConfigDict, Field
+from starlette.responses import Response
+from uuid_utils import uuid4
+
+from holdfast.api.access.keys import Scope
+from holdfast.api.access.scopes import needs
+from holdfast.api.deps import CallerDep, EngineDep, StoreDep
+from holdfast.api.jobs.idempotency import OnceDep, reply, response
+from holdfast.api.problems.kinds import missing, refusal
+from holdfast.api.shapes import jobs as schemas
+from holdfast.api.shapes.bodies import Args, Body, Cancel, Key, Text
+from holdfast.api.shapes.forms import Origin, origin_of
+from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of, known_only
+from holdfast.commands import jobs as commands
+from holdfast.kernel.errors import HoldfastError, NotAllowedError, NotFoundError, PayloadError
+from holdfast.kernel.job import Job, Spec
+from holdfast.kernel.state import OVER, RANK
+from holdfast.runtime.engine import Engine
+from holdfast.store.jobs.requests import Reply, job_now
+from holdfast.store.port import Applied, Store, Submitted
+from holdfast.store.script import Script
+from holdfast.systems.pipeline.declare.pipeline import Pipeline
+from holdfast.systems.pipeline.views import declared_stages, pipeline_job, pipeline_views
+from holdfast.views.listing import FilterError, list_jobs
+
+LIFECYCLE = "pipeline"
+STEPS = 20_000
+router = APIRouter(tags=["pipelines"])
+
+
+class NewRun(Body):
+    """A run of a pipeline that is declared here."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"pipeline": "news_brief", "config": {"enable_evaluation": True}}]},
+    )
+
+    pipeline: Text
+    config: Args = Field(default_factory=dict)
+    key: Key | None = None
+    duplicates: Literal["return", "reject"] | None = None
+
+
+class Started(schemas.Shown):
+    """Where a run is to be found."""
+
+    job_id: str = Field(examples=[schemas.JOB_ID])
+    trace_id: str
+    status_url: str = Field(examples=[f"/api/pipeline/jobs/{schemas.JOB_ID}"])
+    stream_url: str = Field(examples=[f"/api/pipeline/jobs/{schemas.JOB_ID}/stream"])
+    created: bool = Field(description="False: a run was under way, or has the same key, and this is it.")
+    message: str | None = None
+
+
+class StageShown(schemas.Shown):
+    """One stage of a run."""
+
+    name: str = Field(examples=["classify"])
+    status: Literal["pending", "running", "completed", "partial", "failed", "skipped"]
+    duration_ms: int | None
+    metrics: dict[str, Any]
+    errors: list[dict[str, Any]]
+    reason: str | None
+    progress: dict[str, Any] | None
+    finished_at: str | None
+
+
+class PipelineJob(schemas.Job):
+    """A run: a job, with its stages."""
+
+    stages: list[StageShown]
+
+
+class CancelAnswer(schemas.Shown):
+    cancelled: bool
+    reason: str | None = Field(None, examples=["Job is already COMPLETED"])
+
+
+@router.post(
+    "/pipeline/jobs",
+    status_code=202,
+    response_model=Started,
+    responses={200: {"description": "A run was under way (`created` is false).", "model": Started}},
+)
+@needs(Scope.WRITE, "not_found", "duplicate_key")
+async def start(request: Request, body: NewRun, engine: EngineDep, caller: CallerDep, once: OnceDep) -> Response:
+    """Start a run. Of a pipeline that runs alone, the run that is under way is the answer, or a 409 if asked for."""
+    known_only(request, set())
+    spec = _spec(engine, body, origin_of(request, caller))
+
+    async def submit(store: Store) -> list[Submitted]:
+        return await store.jobs.submit([spec])
+
+    def tell(answers: list[Submitted]) -> Script[Reply | None]:
+        [answer] = answers
+        job = yield from job_now(answer.job_id)
+        return None if job is None else _started(job, answer.created)
+
+    return response(await once.run(submit, tell))
+
+
+def _spec(engine: Engine, body: NewRun, origin: Origin) -> Spec:
+    known = engine.registry.wholes(Pipeline)
+    if body.pipeline not in known:
+        words = f"declared here: {', '.join(sorted(known))}" if known else "none is declared here"
+        raise missing("pipeline", body.pipeline, words, field="pipeline", allowed=sorted(known))
+    options = {"key": body.key, "duplicates": body.duplicates, "correlation_id": origin.correlation_id}
+    trace_id = origin.trace_id or uuid4().hex
+    try:
+        chosen = known[body.pipeline].options(**options, trace_id=trace_id)
+        return chosen.spec(body.config, {})._replace(actor=origin.actor)
+    except HoldfastError as wrong:
+        raise refusal("invalid_field", wrong) from None
+
+
+def _started(job: Job, created: bool) -> Reply:
+    own = f"/api/pipeline/jobs/{job.id}"
+    said: dict[str, Any] = {"job_id": job.id, "trace_id": job.trace_id or "", "status_url": own}
+    said |= {"stream_url": f"{own}/stream", "created": created}
+    if not created:
+        said["message"] = "a run is under way, or has this key; it is the answer, and nothing was started"
+    return reply(202 if created else 200, said, Location=own)
+
+
+@router.get("/pipeline/jobs", response_model=schemas.Page[PipelineJob], response_model_exclude_unset=True)
+@needs(Scope.READ)
+async def list_runs(
+    request: Request,
+    store: StoreDep,
+    state: Annotated[list[str] | None, Query(description="PENDING, RUNNING, …; may be given several times.")] = None,
+    pipeline: Annotated[str | None, Query()] = None,
+    limit: Limit = DEFAULT,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    """List runs, newest first, each with its stages."""
+    known_only(request, {"state", "pipeline", "limit", "cursor"}, many={"state"})
+    where = {"state": sorted(set(state or ())), "pipeline": pipeline}
+    before = before_of(cursor, where)
+    chosen: dict[str, Any] = {"states": where["state"], "task": pipeline, "lifecycle": LIFECYCLE, "limit": limit}
+    try:
+        page = await list_jobs(store.reads, store.tables, **chosen, cursor=before, steps=STEPS)
+    except (FilterError, PayloadError) as error:
+        raise refusal("invalid_parameter", error, field="pipeline" if error.field == "task" else None) from None
+    return {"items": await pipeline_views(store, page.items), "next_cursor": cursor_of(page.next_cursor, where)}
+
+
+@router.get("/pipeline/jobs/{id}", response_model=PipelineJob, response_model_exclude_unset=True)
+@needs(Scope.READ)
+async def show_run(request: Request, id: str, engine: EngineDep, store: StoreDep) -> dict[str, Any]:
+    """Show a run with its stages: how far each is, what it counted, what went wrong."""
+    known_only(request, set())
+    job = await run_of(store, id)
+    [view] = await pipeline_views(store, [job], declared_stages(engine, job.task))
+    return view
+
+
+@router.post("/pipeline/jobs/{id}/cancel", response_model=CancelAnswer, response_model_exclude_unset=True)
+@needs(Scope.WRITE)
+async def cancel(request: Request, id: str, once: OnceDep, body: Cancel | None = None) -> Response:
+    """Cancel a run: at once when it has not begun, else its stage is interrupted."""
+    known_only(request, set())
+    job = await run_of(once.store, id)
+    asked = body or Cancel()
+
+    async def act(store: Store) -> Reply | Job:
+        now = await run_of(store, job.id)
+        if RANK[now.state] >= OVER:
+            return _already(store, now)
+        try:
+            return await commands.cancel(store, job.id, asked.reason or "cancelled", asked.mode, once.actor)
+        except NotAllowedError:  # it ended a moment ago
+            return _already(store, await run_of(store, job.id))
+
+    def tell(result: Any) -> Script[Reply | None]:
+        yield from ()
+        moved = result.versions if isinstance(result, Applied) else result
+        return reply(200, {"cancelled": True}) if moved else None
+
+    return response(await once.run(act, tell))
+
+
+def _already(store: Store, job: Job) -> Reply:
+    state = store.tables[job.lifecycle].state(job.state)
+    return reply(200, {"cancelled": False, "reason": f"Job is already {state}"})
+
+
+async def run_of(store: Store, job_id: str) -> Job:
+    """The run with this id, or a problem."""
+    try:
+        return await pipeline_job(store, job_id)
+    except NotFoundError:
+        raise missing("pipeline job", job_id, "GET /api/pipeline/jobs lists those that there are") from None
