@@ -57,6 +57,8 @@ class System(NamedTuple):
     """What is worked out before and after a run of its jobs: an `Around`, made from the registry and the store."""
     views: str | None = None
     """How its jobs are shown and explained, where that differs from all jobs': a `views.of_systems.Views`."""
+    fields: str | None = None
+    """The fields that its views add to those of all jobs, for the API's document: a model of fields with defaults."""
     routes: tuple[str, ...] = ()
     """Routers of the HTTP API; each of their routes says which scope it needs."""
     problems: str | None = None
@@ -182,7 +184,13 @@ def _lifecycles(system: System, known: Mapping[str, Lifecycle]) -> dict[str, Lif
 @cache
 def executors() -> Mapping[str, str]:
     """Where each executor is, by the name that works ask for."""
-    return {**BUILT_IN_EXECUTORS, **{name: path for system in systems() for name, path in system.executors.items()}}
+    found = dict(BUILT_IN_EXECUTORS)
+    for system in systems():
+        if taken := sorted(found.keys() & system.executors):
+            refuse(system.name, SystemRefusedError(f"an executor is named {taken[0]!r} already"))
+        else:
+            found |= system.executors
+    return found
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from holdfast import config
-from holdfast.kernel.errors import HoldfastError
 from holdfast.runtime.engine import Engine as Runtime
 from holdfast.tasks.durations import Duration
 
@@ -88,10 +87,6 @@ class Engine(Runtime):
         `on_failure` says what a failed node does to the rest: "fail_fast" cancels it, "finish" lets all go on that
         does not need that node.
         """
-        from holdfast.systems.flow.declare.flow import Flow
+        from holdfast.systems.flow.declare.flow import declare_flow
 
-        flows = self.registry.wholes(Flow)
-        if name in flows:
-            raise HoldfastError(f"two flows are named {name!r}", field="name", remedy="give one of them another name")
-        flow = flows[name] = Flow(self, name, on_failure=on_failure)
-        return flow
+        return declare_flow(self, name, on_failure)

@@ -19,6 +19,7 @@ PAGES = {
     "docs/how-to/schedules.md": 5,
     "docs/how-to/pipelines.md": 3,
     "docs/how-to/flows.md": 5,
+    "docs/how-to/systems.md": 5,
 }
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 

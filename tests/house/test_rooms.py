@@ -17,7 +17,7 @@ from tests.house import measures
 ROOT = Path(__file__).resolve().parents[2]
 WRITES = re.compile(r"\b(?:insert (?:or \w+ )?into|update|delete from)\s+(holdfast_\w+)", re.IGNORECASE)
 
-STATEMENTS_OUTSIDE = ["holdfast.systems.flow.routes"]
+STATEMENTS_OUTSIDE = ["holdfast.systems.flow.routes.flows"]
 """Where a statement for the database is put together outside the store."""
 
 PAST_THE_DOOR = 29
@@ -28,8 +28,8 @@ CLASSES_USED_TWICE = 46
 AT_HOME = {
     "sqlite3": ("holdfast.store.*",),
     "asyncpg": ("holdfast.store.*",),
-    "fastapi": ("holdfast.api.*", "holdfast.systems.*.routes*", "holdfast.systems.*.stream"),
-    "starlette": ("holdfast.api.*", "holdfast.systems.*.routes*", "holdfast.systems.*.stream"),
+    "fastapi": ("holdfast.api.*", "holdfast.systems.*.routes*"),
+    "starlette": ("holdfast.api.*", "holdfast.systems.*.routes*"),
     "uvicorn": ("holdfast.api.*",),
     "cyclopts": ("holdfast.cli.*", "holdfast.systems.*.cli*"),
     "rich": ("holdfast.cli.*", "holdfast.demo.*", "holdfast.systems.*.cli*"),
@@ -67,6 +67,9 @@ OF_THEIR_OWN = {
     "holdfast.commands.triggers": "random.random",
     "holdfast.demo.board": "time.sleep",
     "holdfast.demo.tasks": "time.sleep",
+    "holdfast.systems.crawl.demo": "time.sleep",
+    "holdfast.systems.flow.demo": "time.sleep",
+    "holdfast.systems.pipeline.demo": "time.sleep",
     "holdfast.store.jobs.claiming": "random.random",
     "holdfast.store.sqlite.driver": "time.sleep time.time_ns",
     "holdfast.tasks.cron": "datetime.now",
@@ -83,6 +86,7 @@ WRITTEN_BY = {
         *("holdfast_artifact", "holdfast_checkpoint", "holdfast_dead", "holdfast_event", "holdfast_gate"),
         *("holdfast_job", "holdfast_key", "holdfast_op", "holdfast_signal", "holdfast_step"),
     ],
+    "pipeline": [],
     "read": [],
     "upkeep": [
         *("holdfast_dead", "holdfast_deadline", "holdfast_edge", "holdfast_event", "holdfast_job", "holdfast_op"),

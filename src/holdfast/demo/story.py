@@ -22,7 +22,6 @@ from holdfast.demo.tasks import QUEUE, Night, named, night, sheets_on_paper
 from holdfast.kernel.job import Job
 from holdfast.runtime.handle import JobHandle
 from holdfast.store.port import SealRow
-from holdfast.systems.flow.handle import FlowHandle
 from holdfast.views.job import job_view
 
 SHEETS = 12
@@ -95,19 +94,10 @@ class Story:
             "1  Five lifecycles, one engine",
             "A crawl, durable functions, a pipeline, nodes of flows and a command: each follows a table of its own.",
         )
-        some, none = told.letters.submit(received=3), told.letters.submit(received=0)
-        board.watch(
-            {
-                "fetch front page": told.fetch.submit("https://news.example/"),
-                "fetch slow page": told.fetch.submit("https://slow.example/"),
-                "count words": told.words.submit("all the news that fits"),
-                "make the edition": told.edition.submit(day="16 November"),
-                "letters": some,
-                "letters: page": _node(told, some, "page"),
-                "no letters: page": _node(told, none, "page"),
-                "typeset headline": told.typeset.submit("nothing was lost"),
-            }
-        )
+        jobs: dict[str, JobHandle[Any]] = {"count words": told.words.submit("all the news that fits")}
+        for start in told.parts:
+            jobs |= start()
+        board.watch(jobs)
 
     def _a_death(self, told: Night, board: Board, crew: Crew, ledger: Path) -> None:
         self._act(
@@ -200,12 +190,6 @@ class Story:
         kept = f"look around: holdfast job list --db {self._db}" if self._db else "Next: docs/quickstart.md"
         self._say(Text(f"{took_s:.0f} s. {kept}", "dim"))
         return 1 if report.total_violations else 0
-
-
-def _node(told: Night, flow: FlowHandle, name: str) -> JobHandle[Any]:
-    """The job that a node of a flow is."""
-    [node] = [node for node in flow.nodes() if node.name == name]
-    return JobHandle(told.app, node.job_id)
 
 
 def by_worker(sheets: dict[str, int]) -> str:

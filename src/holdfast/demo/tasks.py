@@ -1,29 +1,26 @@
-"""The night's work: something under each lifecycle, and three tasks for what goes wrong."""
+"""The night's work: what each system brings, and tasks for what goes wrong."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from holdfast import catalog
 from holdfast.engine import Engine
-from holdfast.kernel.errors import TransientError
+from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.task import Task
-from holdfast.systems.flow.declare.flow import Flow
-from holdfast.systems.pipeline.declare.pipeline import Pipeline
 from holdfast.tasks.context import Context
 
 QUEUE = "demo"
 SHEET_S = 0.35
 
 
-@dataclass(frozen=True)
-class Edition:
-    day: str
-    with_crossword: bool = False
+Part = Callable[[], dict[str, JobHandle[Any]]]
+"""Submits what a system has brought, each job under a name that a person can follow."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +28,8 @@ class Night:
     """The engine and its tasks."""
 
     app: Engine
-    fetch: Task[[str], int]
+    parts: list[Part]
     words: Task[[str], int]
-    edition: Pipeline[Edition]
-    letters: Flow
-    typeset: Task[[str], str]
     print_run: Task[[int, str], list[int]]
     invoice: Task[[int, str], str]
     watch: Task[[int], str]
@@ -44,13 +38,8 @@ class Night:
 def night(url: str) -> Night:
     """Declare everything on the engine of a database. Short leases: a demonstration has no minute to wait."""
     app = Engine(url)
-
-    @app.task(lifecycle="crawl", queue=QUEUE, lease="2s", backoff="400ms")
-    def fetch(ctx: Context, url: str) -> int:
-        time.sleep(0.3)
-        if "slow" in url and ctx.tries == 1:
-            raise TransientError("the site asks for patience", code="rate_limited")
-        return 1_000 + len(url)
+    parts: list[Part] = []
+    catalog.brought("demo", lambda part: parts.append(part(app, QUEUE)))
 
     @app.task(queue=QUEUE, lease="2s")
     def words(ctx: Context, text: str) -> int:
@@ -59,12 +48,6 @@ def night(url: str) -> Night:
             time.sleep(0.3)
             total += ctx.step(f"len:{word}", len, word)
         return total
-
-    @app.task(lifecycle="sandbox", queue=QUEUE, lease="2s")
-    def typeset(headline: str) -> str:
-        code = "import sys; print(sys.argv[1].upper())"
-        command = [sys.executable, "-I", "-c", code, headline]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - our own
 
     @app.task(queue=QUEUE, lease="1s", retries=5)
     def print_run(ctx: Context, sheets: int, ledger: str) -> list[int]:
@@ -82,48 +65,7 @@ def night(url: str) -> Night:
                 return f"left after {tick / 10:.1f} s, as asked"
         return "all quiet"
 
-    return Night(app, fetch, words, _edition(app), _letters(app), typeset, print_run, invoice, watch)
-
-
-def _edition(app: Engine) -> Pipeline[Edition]:
-    edition = app.pipeline("edition", Edition, queue=QUEUE, lease="2s")
-
-    @edition.stage
-    def ingest(config: Edition) -> list[str]:
-        time.sleep(0.4)
-        return [f"{story}, {config.day}" for story in ("flood", "election", "cup final")]
-
-    @edition.stage
-    def brief(ingest: list[str]) -> str:
-        time.sleep(0.4)
-        return f"{len(ingest)} stories"
-
-    @edition.stage(enabled="with_crossword")
-    def crossword() -> str:
-        return "6 across"
-
-    return edition
-
-
-def _letters(app: Engine) -> Flow:
-    letters = app.flow("letters")
-
-    @letters.task(queue=QUEUE, lease="2s")
-    def collect(received: int) -> list[str]:
-        time.sleep(0.2)
-        return [("praise", "complaint")[n % 2] for n in range(received)]
-
-    @letters.task(map_over=collect, queue=QUEUE, lease="2s")
-    def answer(letter: str) -> str:
-        time.sleep(0.2)
-        return f"answered a {letter}"
-
-    @letters.task(after=answer, queue=QUEUE, lease="2s")
-    def page(answer: list[str]) -> str:
-        return f"a page of {len(answer)} letters"
-
-    letters.branch(after=collect, cases=[(lambda letters: len(letters) > 0, answer)])
-    return letters
+    return Night(app, parts, words, print_run, invoice, watch)
 
 
 def _print(ledger: Path, job_id: str, sheet: int) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from holdfast import catalog
 
 T = TypeVar("T")
 JOB_ID = "018bcfe5-6800-7000-8000-000000000001"
@@ -60,7 +62,7 @@ class Failure(BaseModel):
     context: dict[str, Any] | None = None
 
 
-class Job(Shown):
+class JobOfAll(Shown):
     """A job as it stands. Some lifecycles have names of their own for a few fields; these stand last."""
 
     id: str = Field(examples=[JOB_ID])
@@ -95,14 +97,24 @@ class Job(Shown):
     trace_id: str | None
     version: int = Field(description="The number of its events, and its ETag.")
     links: dict[str, str] = Field(examples=[{"self": f"/api/jobs/{JOB_ID}"}])
-    canceled_at: str | None = Field(None, description="Crawls only.")
-    name: str | None = Field(None, description="Workflow jobs only: the task.")
-    data: Any = Field(None, description="Workflow jobs only: the payload.")
-    retry_limit: int | None = Field(None, description="Workflow jobs only.")
-    retry_delay: int | float | None = Field(None, description="Workflow jobs only, in seconds.")
-    retry_backoff: bool | None = Field(None, description="Workflow jobs only.")
-    start_after: str | None = Field(None, description="Workflow jobs only: when it is due.")
-    expire_in_seconds: int | float | None = Field(None, description="Workflow jobs only.")
+
+
+def _with_fields_of_systems() -> type[JobOfAll]:
+    fields: dict[str, Any] = {}
+
+    def join(model: type[BaseModel]) -> None:
+        if taken := sorted(model.model_fields.keys() & (JobOfAll.model_fields.keys() | fields)):
+            raise catalog.SystemRefusedError(f"a field of jobs is called {taken[0]!r} already")
+        fields.update({name: (field.annotation, field) for name, field in model.model_fields.items()})
+
+    catalog.brought("fields", join)
+    return create_model("Job", __base__=JobOfAll, __module__=__name__, __doc__=JobOfAll.__doc__, **fields)
+
+
+if TYPE_CHECKING:
+    Job = JobOfAll
+else:
+    Job = _with_fields_of_systems()
 
 
 class Event(Shown):

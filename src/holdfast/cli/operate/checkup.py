@@ -39,7 +39,7 @@ class Look(NamedTuple):
 async def checkup(url: str, app: str | None) -> list[Look]:
     """Every look that can be had: what cannot be reached is one bad line, and ends the list."""
     found = [_python(), _sqlite_version()]
-    found += [Look("system", "bad", f"{system} is left out: {why}", catalog.MEND) for system, why in catalog.refused()]
+    found += _systems()
     try:
         path = sqlite_path(url)
         async with opened(url) as store:
@@ -71,6 +71,17 @@ def _sqlite_version() -> Look:
         needed = ".".join(map(str, OLDEST))
         return Look("sqlite", "bad", f"{have}, {needed} is needed", "use a Python with a newer SQLite, or PostgreSQL")
     return Look("sqlite", "ok", have)
+
+
+def _systems() -> list[Look]:
+    """Plugins that are left out, whole or in part: each is let in everywhere where it would join."""
+    if catalog.plugins():
+        from holdfast.api.routes import served
+        from holdfast.cli.app import join_plugins
+
+        join_plugins()
+        served()
+    return [Look("system", "bad", f"{system} is left out: {why}", catalog.MEND) for system, why in catalog.refused()]
 
 
 def _sqlite(path: Path) -> list[Look]:

@@ -8,6 +8,8 @@ SYSTEM = System(
     name="crawl",
     lifecycles=("holdfast.systems.crawl.lifecycle:CRAWL",),
     views="holdfast.systems.crawl.views:VIEWS",
+    fields="holdfast.systems.crawl.fields:CrawlFields",
+    demo="holdfast.systems.crawl.demo:part",
 )
 
 __all__ = ["SYSTEM"]

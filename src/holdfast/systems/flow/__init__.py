@@ -9,6 +9,7 @@ SYSTEM = System(
     around="holdfast.systems.flow.nodes:Nodes",
     lifecycles=("holdfast.kernel.graph.workflow_lifecycle:WORKFLOW", "holdfast.kernel.graph.flow_lifecycle:FLOW"),
     views="holdfast.systems.flow.views.jobs:VIEWS",
+    fields="holdfast.systems.flow.fields:NodeFields",
     routes=("holdfast.systems.flow.routes.flows:router", "holdfast.systems.flow.routes.change:router"),
     cli={
         "flow": Noun(
@@ -16,6 +17,7 @@ SYSTEM = System(
             "Flows, node by node: list, show, graph, run, watch, cancel, resume, retry.",
         )
     },
+    demo="holdfast.systems.flow.demo:part",
 )
 
 __all__ = ["SYSTEM"]

@@ -14,6 +14,7 @@ SYSTEM = System(
             "Runs of pipelines, stage by stage: list, show, run, watch, cancel.",
         )
     },
+    demo="holdfast.systems.pipeline.demo:part",
 )
 
 __all__ = ["SYSTEM"]

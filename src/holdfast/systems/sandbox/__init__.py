@@ -10,6 +10,7 @@ SYSTEM = System(
     views="holdfast.systems.sandbox.views:VIEWS",
     problems="holdfast.systems.sandbox.problems:KINDS",
     forms=("holdfast.systems.sandbox.command_jobs:COMMAND",),
+    demo="holdfast.systems.sandbox.demo:part",
 )
 
 __all__ = ["SYSTEM"]

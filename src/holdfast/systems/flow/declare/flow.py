@@ -226,6 +226,15 @@ def _check_name(what: str, name: Any) -> None:
         raise HoldfastError(f"{what} is named {name!r}", field="name", remedy="1 to 100 letters, digits, _ or -")
 
 
+def declare_flow(engine: Engine, name: str, on_failure: str = OnFailure.FAIL_FAST) -> Flow:
+    """A flow that the engine's workers find again by its name."""
+    flows = engine.registry.wholes(Flow)
+    if name in flows:
+        raise HoldfastError(f"two flows are named {name!r}", field="name", remedy="give one of them another name")
+    flow = flows[name] = Flow(engine, name, on_failure=on_failure)
+    return flow
+
+
 def flows_of(engine: Engine) -> dict[str, Flow]:
     """Every flow that the engine declares, by name."""
     return engine.registry.wholes(Flow)
