@@ -28,7 +28,7 @@ endef
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make setup   .venv with everything          make demo    the engine at work, core only"
+	@echo "make setup   .venv with everything          make demo    the engine at work, core and cli only"
 	@echo "make test    all checks and all tests       make fast    tests that are not slow"
 	@echo "make check   lint, format, types, layers    make docs    regenerate the generated pages"
 	@echo "make brief   the example pipeline: a page from three news feeds (ARGS=--evaluate)"
@@ -63,7 +63,7 @@ demo: .venv/.core
 brief: setup
 	$(BIN)/python -m examples.news_brief $(ARGS)
 
-dev: .venv/.core
+dev: setup
 	$(BIN)/holdfast dev
 
 check: setup
@@ -99,8 +99,8 @@ docs: setup
 # dev.lock holds everything of the other two at the same versions, so that one sync is enough.
 locks: .venv/.bootstrap
 	$(call lock,bootstrap,requirements/bootstrap.in)
-	$(call lock,core,pyproject.toml -c requirements/bootstrap.lock)
-	$(call lock,dev,pyproject.toml --extra postgres --extra redis --extra otel requirements/bootstrap.in requirements/dev.in \
+	$(call lock,core,pyproject.toml --extra cli -c requirements/bootstrap.lock)
+	$(call lock,dev,pyproject.toml --extra cli --extra server --extra client --extra postgres --extra redis --extra otel requirements/bootstrap.in requirements/dev.in \
 		-c requirements/bootstrap.lock -c requirements/core.lock)
 	@# What the bench compares with: each by itself, and oban with the oldest Python that it takes.
 	for peer in awa dbos huey pgqueuer procrastinate; do $(COMPILE) bench/peers/$$peer.in -o bench/peers/$$peer.lock || exit; done

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from holdfast import config
+from holdfast.extras import needs
 from holdfast.runtime.engine import Engine as Runtime
 from holdfast.tasks.durations import Duration
 
@@ -26,8 +27,8 @@ class Engine(Runtime):
         def __new__(cls, url: str | None = None, **options: Any) -> Engine:
             """ "http://host:port" is the API of another engine: the same calls are sent there, with `key`."""
             if cls is Engine and (config.load().db if url is None else str(url)).startswith(config.REMOTE):
-                from holdfast.client.engine import RemoteEngine
-
+                with needs("client", "an API in place of a database", "url"):
+                    from holdfast.client.engine import RemoteEngine
                 return object.__new__(RemoteEngine)
             return object.__new__(cls)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.audit.auditor import audit
+from holdfast.extras import MissingExtraError
 from holdfast.kernel.errors import StoreError
 from holdfast.store.open import open_store
 
@@ -40,7 +41,7 @@ def test_any_other_address_is_refused(url: str) -> None:
 def test_postgres_without_its_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     monkeypatch.delitem(sys.modules, "holdfast.store.postgres.driver", raising=False)
-    with pytest.raises(StoreError, match=r"pip install 'holdfast\[postgres\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'holdfast\[postgres\]'"):
         open_store("postgresql://localhost/x")
 
 

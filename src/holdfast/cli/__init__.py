@@ -18,6 +18,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"holdfast {__version__}")
         return 0
-    from holdfast.cli.app import run
+    from holdfast.extras import MissingExtraError, needs
 
+    try:
+        with needs("cli", "the command line"):
+            from holdfast.cli.app import run
+    except MissingExtraError as missing:
+        print(f"holdfast: {missing}", file=sys.stderr)
+        return 1
     return run(words)

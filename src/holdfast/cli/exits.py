@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from holdfast.config import ConfigError
+from holdfast.extras import MissingExtraError
 from holdfast.kernel.errors import DuplicateKeyError, HoldfastError, NotAllowedError, NotFoundError
 
 
@@ -33,7 +34,7 @@ class UnavailableError(HoldfastError):
 
 def exit_of(error: HoldfastError) -> Exit:
     match error:
-        case UsageError() | ConfigError():
+        case UsageError() | ConfigError() | MissingExtraError():
             return Exit.USAGE
         case NotFoundError():
             return Exit.NOT_FOUND

@@ -78,10 +78,6 @@ def plainly(url: str) -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
-    except ImportError as error:
-        raise UnavailableError(
-            f"the driver for {shown} is not installed ({error.name})", remedy="install holdfast[postgres]"
-        ) from error
     except sqlite3.DatabaseError as error:
         raise _sqlite_error(shown, error) from error
     except TimeoutError as error:

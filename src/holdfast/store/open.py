@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from holdfast.extras import needs
 from holdfast.kernel.errors import StoreError
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.observe import redact
@@ -20,7 +21,7 @@ def open_store(
     """The store at an address: `sqlite:///rel.db`, `sqlite:////abs.db`, a path, or `postgresql://…`.
 
     It takes jobs of these `tables` beside the built-in ones. Does not migrate.
-    StoreError for any other address, and for PostgreSQL without its extra.
+    StoreError for any other address, MissingExtraError for PostgreSQL without its extra.
     """
     store = _opened(url, clock)
     store.know((tables or {}).values())
@@ -44,14 +45,8 @@ def _opened(url: str, clock: Callable[[], int] | None) -> SqlStore:
 
 
 def _open_postgres(url: str, clock: Callable[[], int] | None) -> SqlStore:
-    try:
+    with needs("postgres", "PostgreSQL", "db"):
         from holdfast.store.postgres.driver import open_postgres
-    except ModuleNotFoundError as missing:
-        if missing.name != "asyncpg":
-            raise
-        raise StoreError(
-            "PostgreSQL needs the asyncpg package", field="db", remedy="pip install 'holdfast[postgres]'"
-        ) from None
     return open_postgres(url, clock=clock)
 
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from holdfast.cli.exits import Exit, UnavailableError, UsageError
 from holdfast.cli.invocation import Here, Invocation, Output
 from holdfast.config import load
+from holdfast.extras import needs
 
 if TYPE_CHECKING:
     import httpx
@@ -59,7 +60,8 @@ def api(
         headers["Authorization"] = f"Bearer {found.key}"
     if idempotency_key is not None:
         headers["Idempotency-Key"] = idempotency_key
-    import httpx
+    with needs("cli", "a call"):
+        import httpx
 
     try:
         # Not through a proxy that the environment names: most servers are on this machine.

@@ -17,6 +17,7 @@ from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Here, Invocation
 from holdfast.cli.opened import plainly
 from holdfast.config import Settings, load, without_password
+from holdfast.extras import needs
 
 PLAYGROUND = "holdfast.demo.playground:app"
 STOP_WITHIN_S = 15.0
@@ -68,8 +69,9 @@ def dev(
 
 def _run(here: Invocation, found: Settings, concurrency: int) -> int:
     engine = here.engine(found.app or PLAYGROUND)
-    from holdfast.api.running import WorkerSettings, serve
-    from holdfast.api.settings import ApiSettings
+    with needs("server", "the HTTP API"):
+        from holdfast.api.running import WorkerSettings, serve
+        from holdfast.api.settings import ApiSettings
     from holdfast.observe.logs import set_up
 
     set_up("text")
@@ -111,7 +113,8 @@ class Watcher:
 
     def run(self, folder: Path) -> int:
         """Until told to stop; then the exit code of the command."""
-        from watchfiles import PythonFilter, watch
+        with needs("cli", "to start anew"):
+            from watchfiles import PythonFilter, watch
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._tell)

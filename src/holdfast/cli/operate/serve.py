@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from holdfast.cli.invocation import Here
 from holdfast.cli.opened import plainly
 from holdfast.config import load, without_password
+from holdfast.extras import needs
 
 if TYPE_CHECKING:
     from holdfast.cli.invocation import Invocation
@@ -47,8 +48,9 @@ def serve(
     """
     found = load({"db": here.db, "app": here.app, "host": host, "port": port})
     engine = engine_or_bare(here, place or found.app)
-    from holdfast.api.running import serve as run
-    from holdfast.api.settings import ApiSettings
+    with needs("server", "the HTTP API"):
+        from holdfast.api.running import serve as run
+        from holdfast.api.settings import ApiSettings
     from holdfast.observe.logs import get_logger, set_up
 
     settings = ApiSettings(host=found.host, port=found.port, hosts=tuple(allow_host or ()), rate=rate)

@@ -10,6 +10,7 @@ from holdfast.cli.exits import UsageError
 from holdfast.cli.invocation import Here
 from holdfast.cli.opened import plainly
 from holdfast.config import without_password
+from holdfast.extras import needs
 from holdfast.tasks.durations import duration_ms
 from holdfast.worker.weights import weights
 
@@ -43,6 +44,9 @@ def worker(
         raise UsageError(f"concurrency is {concurrency}", field="--concurrency", remedy="use 1 or more")
     if metrics_port is not None and not 0 <= metrics_port <= 65_535:
         raise UsageError(f"the port is {metrics_port}", field="--metrics-port", remedy="use 0 to 65535")
+    if metrics_port is not None:
+        with needs("metrics", "--metrics-port", "--metrics-port"):
+            import holdfast.observe.worker_metrics  # noqa: F401 - before there is a worker that it would end
     grace_s = duration_ms(grace, "grace") / 1_000
     engine = here.engine(place)
     queues = weights(queue) if queue else engine.registry.queues()
