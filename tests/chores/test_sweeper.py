@@ -6,7 +6,7 @@ import pytest
 
 from holdfast import Context, Engine
 from holdfast.chores.sweeper import GRACE_MS, PAGE, PAGES, Sweeper, Swept
-from holdfast.commands.jobs import delete
+from holdfast.commands.delete import delete
 from holdfast.files.folder import Folder
 from holdfast.files.pieces import whole
 from holdfast.files.port import Blob

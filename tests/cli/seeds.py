@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from holdfast.catalog import BUILT_IN
 from holdfast.config import sqlite_path
+from holdfast.kernel.event import PROGRESS
 from holdfast.kernel.job import Failure, Spec
 from holdfast.kernel.lifecycle import Lifecycle, Transition
 from holdfast.kernel.move import Change, move
@@ -13,7 +14,6 @@ from holdfast.kernel.outcome import Done, Outcome, Retry
 from holdfast.kernel.settle import settle
 from holdfast.kernel.state import Canonical, State
 from holdfast.store.port import Signal, Store
-from holdfast.tasks.progress import PROGRESS
 
 START_MS = 1_700_000_000_000
 START = "2023-11-14T22:13:20.000Z"

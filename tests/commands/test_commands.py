@@ -8,12 +8,13 @@ import pytest
 
 from holdfast import Context, Engine, PermanentError, TransientError
 from holdfast.audit.auditor import audit
-from holdfast.commands import jobs as commands
+from holdfast.commands.cancel import cancel_many
+from holdfast.commands.delete import delete
 from holdfast.kernel.errors import NotAllowedError, NotFoundError
+from holdfast.kernel.event import PROGRESS
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.store.port import Lease, Store
 from holdfast.systems.crawl.lifecycle import CRAWL
-from holdfast.tasks.progress import PROGRESS
 from holdfast.testing import MovableClock, drain
 from tests.engines import STORES, address, engine_on
 
@@ -146,8 +147,9 @@ def test_a_finished_job_is_deleted_with_all_that_it_left(app: Engine) -> None:
 
     assert app.portal.call(app._on(left)) == (1, 1)
     with pytest.raises(NotAllowedError, match=f"holdfast job cancel {alive.id}, first"):
-        app.portal.call(app._on(commands.delete, [done.id, alive.id]))
-    record = app.portal.call(app._on(commands.delete, [done.id]))
+        app.portal.call(app._on(delete, [done.id, alive.id]))
+    record = app.portal.call(app._on(delete, [done.id])).purged
+    assert record is not None
     assert record.jobs == 1
     with pytest.raises(NotFoundError):
         app.get_job(done.id)
@@ -185,7 +187,7 @@ def test_many_are_cancelled_each_as_it_stands(app: Engine) -> None:
     app.portal.call(app._on(lambda store: store.jobs.claim(["held"], 1, "worker-1")))
     app.cancel_job(over.id)
     jobs = [job.job() for job in (queued, held, over)]
-    done, left = app.portal.call(app._on(commands.cancel_many, jobs, "all of it"))
+    done, left = app.portal.call(app._on(cancel_many, jobs, "all of it"))
     assert done == [queued.id, held.id]
     assert list(left) == [over.id]
     assert queued.state() == "cancelled"

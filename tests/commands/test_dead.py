@@ -10,13 +10,14 @@ import pytest
 from holdfast import Context, Engine, HoldfastError, PermanentError, TransientError, ValidationError
 from holdfast.audit.auditor import audit
 from holdfast.chores.reaper import Reaper
-from holdfast.commands import dead
+from holdfast.commands.replay import replay
 from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
 from holdfast.store.port import Letter, Store, Wanted
 from holdfast.tasks.signature import ArgumentsError
 from holdfast.testing import MovableClock, drain
+from holdfast.views.letters import group_view, letter_view
 from tests.engines import STORES, address, engine_on
 
 
@@ -62,7 +63,7 @@ def test_a_letter_says_all_that_a_person_needs(app: Engine) -> None:
     assert letter.last_owner is not None
     assert letter.last_lease_expires_at_ms is not None
     assert (letter.correlation_id, letter.task, letter.queue) == ("order-7", "fetch", "texts")
-    view = dead.letter_view(letter)
+    view = letter_view(letter)
     assert view["last_error"]["code"] == "network_error"
     assert view["last_error"]["context"]["host"] == "ftp://a"
     assert (view["resolution"], view["replayed_as"]) == (None, None)
@@ -184,7 +185,7 @@ def test_of_sixteen_replays_at_once_one_makes_the_job(
         old = kill(app)
 
         async def race(store: Store) -> list[str]:
-            answers = await asyncio.gather(*(dead.replay(store, [old.id]) for _ in range(16)))
+            answers = await asyncio.gather(*(replay(store, [old.id]) for _ in range(16)))
             assert sum(answer[old.id].created for answer in answers) == 1
             return [answer[old.id].job_id for answer in answers]
 
@@ -211,7 +212,7 @@ def test_what_has_no_letter_cannot_be_replayed(app: Engine) -> None:
         with pytest.raises(NotFoundError, match="dead letter"):
             app.replay(job_id)
     with pytest.raises(NotFoundError):
-        app.portal.call(app._on(dead.replay, [old.id, alive.id]))
+        app.portal.call(app._on(replay, [old.id, alive.id]))
     assert one_letter(app, old.id).resolution is None
 
 
@@ -243,7 +244,7 @@ def test_groups_and_filters(app: Engine, clock: MovableClock) -> None:
     assert [(group.letters, group.example.task) for group in groups] == [(3, "fetch"), (1, "other")]
     assert groups[0].example.job_id == urls[-1]
     assert groups[0].first_at_ms <= groups[0].last_at_ms < groups[1].first_at_ms
-    assert dead.group_view(groups[1])["example"]["reason_code"] == "validation_failed"
+    assert group_view(groups[1])["example"]["reason_code"] == "validation_failed"
 
     def chosen(**wanted: str) -> list[str]:
         return [letter.job_id for letter in app.dead_letters(**wanted)]
@@ -301,9 +302,9 @@ def test_replays_keep_the_count_and_every_invariant(app: Engine, clock: MovableC
     poison(app)
     jobs = [app.submit("fetch", {"url": f"ftp://{n}"}) for n in range(5)]
     drain(app, move_clock="1m")
-    answers = app.portal.call(app._on(dead.replay, [job.id for job in jobs], edits={"url": "https://a"}))
+    answers = app.portal.call(app._on(replay, [job.id for job in jobs], edits={"url": "https://a"}))
     assert list(answers) == sorted(job.id for job in jobs)
-    app.portal.call(app._on(dead.replay, [job.id for job in jobs]))
+    app.portal.call(app._on(replay, [job.id for job in jobs]))
     drain(app, move_clock="1m")
     counts = app.portal.call(app._on(lambda store: store.reads.counts()))
     assert counts == {(DURABLE.name, "dead_lettered"): 5, (DURABLE.name, "succeeded"): 5}

@@ -10,9 +10,10 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.commands import jobs as commands
+from holdfast.commands.cancel import cancel
 from holdfast.kernel.classify import Classifier, retryable
 from holdfast.kernel.errors import ErrorClass, LeaseConflictError
+from holdfast.kernel.event import PROGRESS
 from holdfast.kernel.job import Failure, Job, Spec
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.move import Change
@@ -20,7 +21,7 @@ from holdfast.kernel.outcome import Done, Fail, Outcome, Retry
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.settle import settle
 from holdfast.store.port import Lease, Signal, Store
-from holdfast.tasks.progress import PROGRESS
+from holdfast.views.find import get_job
 
 
 class Triggers:
@@ -65,7 +66,7 @@ class Triggers:
 
     async def cancel(self, job_id: str, reason: str = "cancelled") -> Job:
         """Stop a job: at once while nobody runs it, else by asking its worker."""
-        return await commands.cancel(self._store, job_id, reason, actor=self._worker)
+        return await cancel(self._store, job_id, reason, actor=self._worker)
 
     async def _end(self, job: Job, outcome: Outcome) -> Job:
         table: Lifecycle = self._store.tables[job.lifecycle]
@@ -73,7 +74,7 @@ class Triggers:
         applied = await self._store.jobs.apply([Change(table, path, self._worker, [move], self._worker)])
         if applied.refused:
             raise _lost(job)
-        return await commands.get_job(self._store, job.id)
+        return await get_job(self._store, job.id)
 
 
 def _lost(job: Job) -> LeaseConflictError:

@@ -15,7 +15,6 @@ from rich.text import Text
 
 from holdfast.audit.auditor import Report, audit
 from holdfast.chores.sealer import Sealer
-from holdfast.commands.dead import letter_view
 from holdfast.demo.board import Board
 from holdfast.demo.crew import Crew, crew_of
 from holdfast.demo.tasks import QUEUE, Night, named, night, sheets_on_paper
@@ -23,6 +22,7 @@ from holdfast.kernel.job import Job
 from holdfast.runtime.handle import JobHandle
 from holdfast.store.port import SealRow
 from holdfast.views.job import job_view
+from holdfast.views.letters import letter_view
 
 SHEETS = 12
 RUN_S = 1.5

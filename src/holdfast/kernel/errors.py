@@ -96,6 +96,8 @@ class LifecycleError(HoldfastError):
 class NotAllowedError(HoldfastError):
     """The job's lifecycle has no row for this command from the state that the job is in."""
 
+    job_id: str | None = None
+
     def __init__(self, lifecycle: str, state: str, command: str, allowed: tuple[str, ...]) -> None:
         self.lifecycle, self.state, self.command, self.allowed = lifecycle, state, command, allowed
         super().__init__(

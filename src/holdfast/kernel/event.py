@@ -11,6 +11,9 @@ from holdfast.kernel.proof.merkle import leaf_hash
 SCHEMA_VERSION = 1
 """The version of the event's own shape. Later versions only add optional fields."""
 
+PROGRESS = "job_progress"
+"""The type of the signal that says how far a job is: a payload of done, total and counters."""
+
 
 class Event(NamedTuple):
     """One row of the event table, with the job's correlation and trace ids beside it.

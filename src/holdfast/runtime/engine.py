@@ -11,8 +11,11 @@ from holdfast import catalog, config
 from holdfast.catalog import KNOWN, tables
 from holdfast.chores.runner import Chores
 from holdfast.chores.scheduler import Schedule, Scheduler
-from holdfast.commands import dead
-from holdfast.commands import jobs as commands
+from holdfast.commands.anew import checker
+from holdfast.commands.cancel import cancel
+from holdfast.commands.replay import replay
+from holdfast.commands.resume import resume
+from holdfast.commands.retry import retry
 from holdfast.kernel.classify import Classifier
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.event import Event
@@ -29,6 +32,8 @@ from holdfast.tasks.context import Context
 from holdfast.tasks.durations import Duration, duration_ms
 from holdfast.tasks.registry import Registry, TaskOptions
 from holdfast.views import following
+from holdfast.views.find import get_job, states_named
+from holdfast.views.letters import matching
 from holdfast.views.shown import ShownJob, shown
 from holdfast.worker.weights import Queues
 from holdfast.worker.worker import Worker
@@ -193,7 +198,7 @@ class Engine:
 
     async def _get_job(self, job_id: str) -> ShownJob:
         store = await self.opened()
-        return await shown(store, await commands.get_job(store, job_id))
+        return await shown(store, await get_job(store, job_id))
 
     def list_jobs(self, *, state: str | None = None, limit: int = 50, **where: Any) -> list[ShownJob]:
         """The newest jobs, of one state by any lifecycle's name for it; `where` names other columns: task, queue, …"""
@@ -203,9 +208,9 @@ class Engine:
         return await self.portal.hop(self._list_jobs(state, limit, where))
 
     async def _list_jobs(self, state: str | None, limit: int, where: dict[str, Any]) -> list[ShownJob]:
-        states = None if state is None else commands.states_named(self.tables, state)
+        states = None if state is None else states_named(self.tables, state)
         store = await self.opened()
-        found = await commands.list_jobs(store, Filter(states=states, **where), limit)
+        found = (await store.reads.list(Filter(states=states, **where), limit=limit)).items
         return [await shown(store, job) for job in found]
 
     def cancel_job(self, job_id: str, reason: str = "cancelled", *, mode: str = "soft") -> State:
@@ -216,7 +221,7 @@ class Engine:
         return await self.portal.hop(self._cancel_job(job_id, reason, mode))
 
     async def _cancel_job(self, job_id: str, reason: str, mode: str) -> State:
-        return self.label(await self._on(commands.cancel, job_id, reason, mode))
+        return self.label(await self._on(cancel, job_id, reason, mode))
 
     def resume_job(self, job_id: str, reason: str = "resumed") -> State:
         """Let a cancelled job go on, where its lifecycle has that."""
@@ -226,7 +231,7 @@ class Engine:
         return await self.portal.hop(self._resume_job(job_id, reason))
 
     async def _resume_job(self, job_id: str, reason: str) -> State:
-        return self.label(await self._on(commands.resume, job_id, reason))
+        return self.label(await self._on(resume, job_id, reason))
 
     def retry_job(self, job_id: str, reason: str = "retried") -> JobHandle[Any]:
         """Run a job now: one that waits becomes due, one that ended badly is submitted once more under its parent."""
@@ -236,7 +241,7 @@ class Engine:
         return await self.portal.hop(self._retry_job(job_id, reason))
 
     async def _retry_job(self, job_id: str, reason: str) -> JobHandle[Any]:
-        retried = await self._on(commands.retry, job_id, reason, check=dead.checker(self.registry))
+        retried = await self._on(retry, job_id, reason, check=checker(self.registry))
         return JobHandle(self, retried.job_id)
 
     def dead_letters(self, **wanted: Any) -> list[Letter]:
@@ -247,7 +252,7 @@ class Engine:
         return await self.portal.hop(self._dead_letters(wanted))
 
     async def _dead_letters(self, wanted: Mapping[str, Any]) -> list[Letter]:
-        return await dead.matching(await self.opened(), Wanted(**wanted))
+        return await matching(await self.opened(), Wanted(**wanted))
 
     def replay(
         self, job_id: str, *, edits: Mapping[str, Any] | None = None, reason: str = "replayed"
@@ -261,8 +266,8 @@ class Engine:
         return await self.portal.hop(self._replay(job_id, edits, reason))
 
     async def _replay(self, job_id: str, edits: Mapping[str, Any] | None, reason: str) -> JobHandle[Any]:
-        check = dead.checker(self.registry)
-        answers = await self._on(dead.replay, [job_id], edits=edits, check=check, reason=reason)
+        check = checker(self.registry)
+        answers = await self._on(replay, [job_id], edits=edits, check=check, reason=reason)
         return JobHandle(self, answers[job_id].job_id)
 
     def pause_queue(self, queue: str, reason: str | None = None) -> None:

@@ -14,7 +14,7 @@ from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Spec
 from holdfast.kernel.payload.encoding import encode
 from holdfast.runtime.handle import JobHandle
-from holdfast.store.foreign import asubmit_in, submit_in
+from holdfast.store.open import asubmit_in, submit_in
 from holdfast.tasks.context import Context, inherited
 from holdfast.tasks.duplicates import Handling, handling
 from holdfast.tasks.durations import Duration, duration_ms, some_time_ms

@@ -1,4 +1,4 @@
-"""From an address to a store: the one place that knows which databases there are."""
+"""From an address to a store, or into a caller's own transaction: here it is known which databases there are."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from holdfast.extras import needs
 from holdfast.kernel.errors import StoreError
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.observe import redact
+from holdfast.store.foreign import asubmit_in, submit_in
 from holdfast.store.store import SqlStore
+
+__all__ = ["OLDEST_SQLITE", "POSTGRES", "SQLITE", "asubmit_in", "open_store", "submit_in"]
 
 SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
+OLDEST_SQLITE = (3, 38, 0)
+"""The first version with everything that the statements use (`->>`, RETURNING, UPDATE FROM, STRICT)."""
 
 
 def open_store(

@@ -21,6 +21,7 @@ from holdfast.store.graph.graph import SqlGraph
 from holdfast.store.jobs.admission import Admission
 from holdfast.store.jobs.jobs import SqlJobs
 from holdfast.store.jobs.kept import SqlKept
+from holdfast.store.jobs.remembering import SqlAnswers
 from holdfast.store.migrate import migrate, schema_of
 from holdfast.store.port import Schema
 from holdfast.store.read.log import SqlLog
@@ -52,6 +53,7 @@ class SqlStore:
             SqlSchedules(driver, admission),
             SqlApiKeys(driver),
             SqlDeadLetters(driver, self.reads.lifecycles),
+            SqlAnswers(driver),
         )
         self.wakeups = Rings(driver)
 

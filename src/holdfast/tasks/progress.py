@@ -8,9 +8,6 @@ from typing import Any
 
 from holdfast.kernel.payload.encoding import sanitise
 
-PROGRESS = "job_progress"
-"""The type of a signal that says how far a job is."""
-
 
 class Progress:
     """How far a job is. Written by the handler, read by the worker's loop: plain fields, no lock."""

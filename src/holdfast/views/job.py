@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.kernel.event import Event
+from holdfast.kernel.event import PROGRESS, Event
 from holdfast.kernel.job import Job, correlation_of
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.state import OVER, RANK
 from holdfast.store.port import SignalRow
-from holdfast.tasks.progress import PROGRESS
 from holdfast.views.of_systems import views_of
 
 

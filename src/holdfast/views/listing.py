@@ -8,12 +8,11 @@ from itertools import pairwise
 from typing import Any
 
 from holdfast.kernel.errors import HoldfastError
+from holdfast.kernel.event import PROGRESS
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.payload.encoding import plain
 from holdfast.store.port import Filter, Page, Reads
-from holdfast.store.read.listing import Walked, joined, page
-from holdfast.tasks.progress import PROGRESS
 from holdfast.views.job import job_view
 
 LARGEST_PAGE = 500
@@ -60,9 +59,7 @@ async def list_jobs(
     filters = _filters(Filter(task=task, queue=queue, lifecycle=lifecycle), chosen, states)
     if q is not None:
         filters = [found for where in filters for found in await _searches(reads, where, q.strip())]
-    share = None if steps is None else max(1, steps // max(1, len(filters)))
-    pages = [await reads.list(where, limit=limit, cursor=cursor, steps=share) for where in filters]
-    return page(joined(Walked(each.items, each.next_cursor) for each in pages), limit)
+    return await reads.list(*filters, limit=limit, cursor=cursor, steps=steps)
 
 
 async def job_views(reads: Reads, tables: Mapping[str, Lifecycle], jobs: Sequence[Job]) -> list[dict[str, Any]]:

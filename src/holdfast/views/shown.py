@@ -6,7 +6,6 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from holdfast.commands.jobs import table_of
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import State
 
@@ -87,7 +86,7 @@ def _moment(at_ms: int | None) -> datetime | None:
 
 async def shown(store: Store, job: Job) -> ShownJob:
     """The job with its state as its lifecycle spells it, whether that is declared here or only kept in the database."""
-    return labelled(job, (await table_of(store, job)).state(job.state))
+    return labelled(job, (await store.table(job.lifecycle)).state(job.state))
 
 
 def labelled(job: Job, state: State) -> ShownJob:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.commands.jobs import get_job, table_of
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import LEASED, Canonical
 from holdfast.store.port import Store
 from holdfast.views.explain import LATELY_MS, Explanation, Situation, explain
+from holdfast.views.find import get_job
 from holdfast.views.job import progress_view
 from holdfast.views.of_systems import views_of
 from holdfast.views.queues import living
@@ -22,7 +22,7 @@ async def explain_job(store: Store, job_id: str, app: str | None = None) -> Expl
 async def situation_of(store: Store, job: Job, app: str | None = None) -> Situation:
     now_ms = await store.now_ms()
     operating = store.admin.queues
-    table = await table_of(store, job)
+    table = await store.table(job.lifecycle)
     events = await store.reads.events(job.id)
     pause = claimed_at_ms = beat_at_ms = done = total = letter = None
     gate = None

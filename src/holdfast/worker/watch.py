@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 
 from holdfast.executors.port import QUIET
+from holdfast.kernel.event import PROGRESS
 from holdfast.kernel.state import LEASED, Canonical
 from holdfast.observe.logs import get_logger
 from holdfast.store.port import Signal, Store
 from holdfast.tasks.job_log import LOG
-from holdfast.tasks.progress import PROGRESS
 from holdfast.worker.held import Held
 from holdfast.worker.writer import passing
 

@@ -11,6 +11,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.state import OVER, RANK
 from holdfast.testing import MovableClock
+from holdfast.views.find import until_over
 from tests.api.calling import Client
 
 GONE = "00000000-0000-7000-8000-000000000000"
@@ -256,6 +257,5 @@ def test_every_transition_says_when_who_why_and_in_which_correlation(
 
 
 async def _over(engine: Engine, job_id: str) -> None:
-    from holdfast.commands import jobs as commands
 
-    assert await commands.until_over(await engine.opened(), job_id, 20)
+    assert await until_over(await engine.opened(), job_id, 20)

@@ -89,7 +89,7 @@ def test_a_call_waits_300_s_as_is_usual_and_a_job_has_a_limit_of_its_own(
         waited.append(wait_s)
 
     with monkeypatch.context() as patch:
-        patch.setattr("holdfast.api.jobs.create.until_over", until_over)
+        patch.setattr("holdfast.api.jobs.create.over_by_then", until_over)
         for path, more in (("?wait=true", {}), ("", {"wait": True}), ("", {"wait": "5m"}), ("?wait=7", {})):
             body = {"task": "crawl_for", "args": {"seconds": 0}, **more}
             assert client_of(engine).post(f"/api/jobs{path}", body).status_code == 202

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Engine, PermanentError
-from holdfast.commands import jobs as commands
 from holdfast.store.port import Lease
 from holdfast.testing import MovableClock
+from holdfast.views.find import until_over
 from tests.api.calling import client_of
 
 
@@ -72,4 +72,4 @@ async def _start_and_beat(app: Engine, clock: MovableClock) -> None:
 
 
 async def _over(app: Engine, job_id: str) -> None:
-    assert await commands.until_over(await app.opened(), job_id, 20)
+    assert await until_over(await app.opened(), job_id, 20)

@@ -9,6 +9,7 @@ from random import Random
 
 from uuid_utils import uuid7
 
+from holdfast.kernel import decisions
 from holdfast.kernel.graph.conditions import holds
 from holdfast.kernel.graph.dag import Graph, Predicate
 from holdfast.kernel.graph.readiness import not_taken
@@ -18,7 +19,7 @@ from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import Change, Follow, Move
 from holdfast.kernel.outcome import Cancelled, Done, Fail, Outcome, Retry, Skip
 from holdfast.kernel.settle import lost, settle
-from holdfast.store.port import NodeRow, Store
+from holdfast.store.port import Ask, NodeRow, Store
 from tests.kernel.graph import reference
 from tests.kernel.graph.reference import Script
 
@@ -66,7 +67,9 @@ class Hands:
 
     async def _cancel(self) -> None:
         self.stopping = True
-        await self.stores[0].graph.cancel(self.flow_id, "as it was told", hard=self.random.random() < 0.5)
+        await self.stores[0].jobs.change(
+            [self.flow_id], decisions.cancel("as it was told", "hard" if self.random.random() < 0.5 else "soft"), Ask()
+        )
 
     async def _back(self) -> bool:
         """Whether the flow goes on: it was cancelled by us, and is brought back once."""
@@ -75,7 +78,7 @@ class Hands:
         assert flow.finished_at_ms is not None, "nobody runs, nobody waits to run, and it has not ended"
         if not self.stopping or self.resumed or flow.state != "cancelled":
             return False
-        await self.stores[0].graph.resume(self.flow_id, "after all")
+        await self.stores[0].jobs.change([self.flow_id], decisions.resume("after all"), Ask())
         self.resumed, self.stopping = True, False
         return True
 

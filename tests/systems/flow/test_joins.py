@@ -11,6 +11,7 @@ from uuid_utils import uuid7
 
 from holdfast import Engine
 from holdfast.audit.auditor import audit
+from holdfast.commands import cancel as cancelling
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Command
@@ -144,7 +145,7 @@ def test_a_node_that_was_asked_to_stop_does_not_spread(app: Engine, flow: Flow) 
     async def race() -> None:
         store = await app.opened()
         other, each = await begin(app)
-        await store.graph.cancel(handle.id, "no longer wanted")
+        await cancelling.cancel(store, handle.id, "no longer wanted")
         items = tuple(Spec(str(uuid7()), WORKFLOW.name, each.task, f'{{"item":{n}}}') for n in range(2))
         moves = [Move(other.id, 1, outcome='{"result":1}'), Move(each.id, 1, follow=Follow((), items))]
         applied = await store.jobs.apply([Change(WORKFLOW, SUCCESS, "w", moves, "w")])

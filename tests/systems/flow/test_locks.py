@@ -8,6 +8,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.audit.auditor import audit
+from holdfast.commands import cancel as cancelling
 from holdfast.kernel.graph.dag import Graph, Node
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job
@@ -53,7 +54,7 @@ def test_a_cancel_beside_other_writes(database: str, beside: str) -> None:
                 held = sorted(await store.jobs.claim([queue], NODES, "w"))
                 backwards = [Lease(job.id, job.attempt) for job in reversed(held)]
                 busy = write(other, held) if beside == "write" else other.jobs.renew("w", backwards)
-                await asyncio.gather(busy, store.graph.cancel(flow_id, "enough"))
+                await asyncio.gather(busy, cancelling.cancel(store, flow_id, "enough"))
         finally:
             await other.close()
 

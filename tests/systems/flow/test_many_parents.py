@@ -10,6 +10,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.audit.auditor import audit
+from holdfast.commands import cancel as cancelling
 from holdfast.kernel.graph.dag import Graph, Join, JoinKind, Node
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job
@@ -76,7 +77,7 @@ def test_the_last_of_64_parents_releases_the_child_and_no_other_does(database: s
                 await child_of(store, flow_id, queue)
 
     async def cancel(store: Store, flow_id: str) -> None:
-        await store.graph.cancel(flow_id, "at the same time")
+        await cancelling.cancel(store, flow_id, "at the same time")
 
     async def child_of(store: Store, flow_id: str, queue: str) -> None:
         child = next(node for node in await store.graph.nodes(flow_id) if node.name == "child")

@@ -357,7 +357,7 @@ def test_a_flow_whose_nodes_are_gone_is_refused(app: Engine, flow: Flow, broken:
     [a] = [node.job_id for node in old.nodes() if node.name == "a"]
 
     async def remove() -> None:
-        from holdfast.commands.jobs import delete
+        from holdfast.commands.delete import delete
 
         await delete(await app.opened(), [a])
 

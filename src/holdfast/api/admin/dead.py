@@ -11,18 +11,19 @@ from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import EngineDep, StoreDep
 from holdfast.api.jobs.bulk import MOST, bulk_reply
-from holdfast.api.jobs.idempotency import OnceDep, response
+from holdfast.api.jobs.idempotency import OnceDep, Reply
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.bodies import LetterFilter, Letters, ReplayMany, Text
 from holdfast.api.shapes.change import Bulk, Letter, LetterGroup
 from holdfast.api.shapes.jobs import Items, Page
 from holdfast.api.shapes.pages import STEPS, Cursor, before_of, cursor_of, gathered, known_only
-from holdfast.commands import dead
+from holdfast.commands import replay as replaying
+from holdfast.commands.anew import checker
 from holdfast.kernel.job import DLQ_REASONS, DLQ_STAGES
-from holdfast.store.jobs.requests import Reply
 from holdfast.store.port import Letter as Kept
 from holdfast.store.port import Letters as Found
 from holdfast.store.port import Store, Wanted
+from holdfast.views.letters import group_view, letter_view, matching
 from holdfast.views.listing import LARGEST_PAGE
 
 router = APIRouter(tags=["dead letters"])
@@ -53,7 +54,7 @@ async def letters(
 
     where = wanted._asdict()
     found, before = await gathered(look, limit, before_of(cursor, where, store.admin.dead.is_place))
-    return {"items": [dead.letter_view(letter) for letter in found], "next_cursor": cursor_of(before, where)}
+    return {"items": [letter_view(letter) for letter in found], "next_cursor": cursor_of(before, where)}
 
 
 @router.get("/dead/groups", response_model=Items[LetterGroup])
@@ -62,7 +63,7 @@ async def groups(request: Request, store: StoreDep, limit: Limit = 50) -> dict[s
     """Letters that wait, by what went wrong: the largest group first, each with its newest letter."""
     known_only(request, {"limit"})
     found = await store.admin.dead.groups(limit=limit)
-    return {"items": [dead.group_view(group) for group in found]}
+    return {"items": [group_view(group) for group in found]}
 
 
 @router.post("/dead/replay", responses={200: {"model": Bulk}})
@@ -70,9 +71,9 @@ async def groups(request: Request, store: StoreDep, limit: Limit = 50) -> dict[s
 async def replay(request: Request, body: ReplayMany, engine: EngineDep, once: OnceDep) -> Response:
     """Submit dead-lettered jobs again, each as a new job that names the old one. Twice gives the same jobs."""
     known_only(request, set())
-    check = dead.checker(engine.registry)
+    check = checker(engine.registry)
 
-    async def replay(_: Store) -> Reply:
+    async def replay() -> Reply:
         chosen, left, more = await _chosen(once.store, body)
         for letter in chosen:
             if letter.resolution is not None and letter.replayed_as is None:
@@ -82,7 +83,7 @@ async def replay(request: Request, body: ReplayMany, engine: EngineDep, once: On
             items = [_item(letter, replayed_as=letter.replayed_as) for letter in able]
             return bulk_reply(True, items, left, more=more)
         ids = [letter.job_id for letter in able]
-        answers = await dead.replay(
+        answers = await replaying.replay(
             once.store, ids, edits=body.edits, check=check, actor=once.actor, reason=body.reason
         )
         items = [
@@ -92,7 +93,7 @@ async def replay(request: Request, body: ReplayMany, engine: EngineDep, once: On
         ]
         return bulk_reply(False, items, left, more=more)
 
-    return response(await once.run(replay))
+    return await once.several(replay)
 
 
 @router.post("/dead/discard", responses={200: {"model": Bulk}})
@@ -101,7 +102,7 @@ async def discard(request: Request, body: Letters, once: OnceDep) -> Response:
     """Resolve letters without a replay. The jobs stay dead-lettered, the letters stay on record."""
     known_only(request, set())
 
-    async def discard(_: Store) -> Reply:
+    async def discard() -> Reply:
         chosen, left, more = await _chosen(once.store, body)
         left |= {letter.job_id: f"it was {letter.became}" for letter in chosen if letter.resolution is not None}
         done = [letter.job_id for letter in chosen if letter.job_id not in left]
@@ -111,7 +112,7 @@ async def discard(request: Request, body: Letters, once: OnceDep) -> Response:
         items = [_item(letter) for letter in chosen if letter.job_id in resolved]
         return bulk_reply(body.dry_run, items, left, more=more)
 
-    return response(await once.run(discard))
+    return await once.several(discard)
 
 
 class Chosen(NamedTuple):
@@ -129,7 +130,7 @@ async def _chosen(store: Store, body: Letters) -> Chosen:
         raise Problem("invalid_field", detail, field=ways[1] if ways else "ids", allowed=["ids", "group", "filter"])
     if body.ids is None:
         filter = body.filter or LetterFilter(group=body.group)
-        found = await dead.matching(store, _wanted(filter, "invalid_field"), MOST + 1)
+        found = await matching(store, _wanted(filter, "invalid_field"), MOST + 1)
         return Chosen(found[:MOST], {}, len(found) > MOST)
     wanted = list(dict.fromkeys(job_id.lower() for job_id in body.ids))
     of_ids = {letter.job_id: letter for letter in await store.admin.dead.of(wanted)}

@@ -9,13 +9,11 @@ from starlette.responses import Response
 
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
-from holdfast.api.jobs.idempotency import OnceDep, reply, response
+from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.bodies import UNSTORABLE, Why
 from holdfast.api.shapes.change import QueuePaused, QueueResumed
 from holdfast.api.shapes.pages import known_only
-from holdfast.store.jobs.requests import Reply
-from holdfast.store.port import Store
 from holdfast.views.job import iso
 
 router = APIRouter(tags=["queues"])
@@ -29,14 +27,14 @@ async def pause(request: Request, name: Name, once: OnceDep, body: Why | None = 
     known_only(request, set())
     _storable(name)
 
-    async def pause(_: Store) -> Reply:
+    async def pause() -> Reply:
         operating = once.store.admin.queues
         await operating.pause(name, body.reason if body else None)
         pause = (await operating.pauses()).get(name)
         told = {"reason": pause.reason, "since": iso(pause.at_ms)} if pause else {"reason": None, "since": None}
         return reply(200, {"queue": name, "paused": True, **told})
 
-    return response(await once.run(pause))
+    return await once.several(pause)
 
 
 @router.post("/queues/{name}/resume", responses={200: {"model": QueueResumed}})
@@ -46,11 +44,11 @@ async def resume(request: Request, name: Name, once: OnceDep, body: Why | None =
     known_only(request, set())
     _storable(name)
 
-    async def resume(_: Store) -> Reply:
+    async def resume() -> Reply:
         was_paused = await once.store.admin.queues.unpause(name)
         return reply(200, {"queue": name, "paused": False, "was_paused": was_paused})
 
-    return response(await once.run(resume))
+    return await once.several(resume)
 
 
 def _storable(name: str) -> None:

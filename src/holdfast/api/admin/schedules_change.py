@@ -10,8 +10,8 @@ from starlette.responses import Response
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep
-from holdfast.api.jobs.idempotency import Once, OnceDep, reply, response
-from holdfast.api.jobs.replies import tell_job
+from holdfast.api.jobs.idempotency import Once, OnceDep, Reply, reply
+from holdfast.api.jobs.replies import told
 from holdfast.api.problems.kinds import missing
 from holdfast.api.shapes.bodies import UNSTORABLE, Why
 from holdfast.api.shapes.change import ScheduleChanged, ScheduleDeleted
@@ -19,9 +19,7 @@ from holdfast.api.shapes.forms import origin_of
 from holdfast.api.shapes.jobs import Job
 from holdfast.api.shapes.pages import known_only
 from holdfast.chores.scheduler import Scheduler, spec_of
-from holdfast.store.jobs.requests import Reply
-from holdfast.store.port import Store, Submitted
-from holdfast.store.script import Script
+from holdfast.store.port import Ask, Facts
 from holdfast.views.job import iso
 
 router = APIRouter(tags=["schedules"])
@@ -51,15 +49,12 @@ async def run(request: Request, name: str, once: OnceDep, caller: CallerDep) -> 
     _storable(name)
     origin = origin_of(request, caller)
 
-    async def submit(store: Store) -> list[Submitted]:
-        spec = spec_of(await Scheduler(store).get(name), None)
+    async def make(ask: Ask) -> Facts:
+        spec = spec_of(await Scheduler(once.store).get(name), None)
         spec = spec._replace(actor=origin.actor, correlation_id=origin.correlation_id)
-        return await store.jobs.submit([spec._replace(trace_id=origin.trace_id or spec.trace_id)])
+        return await once.store.jobs.make([spec._replace(trace_id=origin.trace_id or spec.trace_id)], ask)
 
-    def tell(made: list[Submitted]) -> Script[Reply | None]:
-        return (yield from tell_job(made[0].job_id, once.store.tables, 201))
-
-    return response(await once.run(submit, tell))
+    return await once.run(make, lambda done: told(done, done.one.job_id, once.store.tables, 201))
 
 
 @router.delete("/schedules/{name}", responses={200: {"model": ScheduleDeleted}})
@@ -69,23 +64,23 @@ async def remove(request: Request, name: str, once: OnceDep) -> Response:
     known_only(request, set())
     _storable(name)
 
-    async def remove(_: Store) -> Reply:
+    async def remove() -> Reply:
         await Scheduler(once.store).remove(name)
         return reply(200, {"name": name, "deleted": True})
 
-    return response(await once.run(remove))
+    return await once.several(remove)
 
 
 async def _change(once: Once, name: str, change: Callable[[str], Awaitable[None]]) -> Response:
     _storable(name)
 
-    async def run(_: Store) -> Reply:
+    async def run() -> Reply:
         await change(name)
         row = await Scheduler(once.store).get(name)
         next_at = None if row.paused else iso(row.next_tick_ms)
         return reply(200, {"name": name, "task": row.task, "paused": row.paused, "next_at": next_at})
 
-    return response(await once.run(run))
+    return await once.several(run)
 
 
 def _storable(name: str) -> None:

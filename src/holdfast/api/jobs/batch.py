@@ -10,7 +10,7 @@ from starlette.responses import Response
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep
-from holdfast.api.jobs.idempotency import OnceDep, reply, response
+from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import Problem, refusal
 from holdfast.api.shapes.change import BatchAnswer
 from holdfast.api.shapes.forms import Origin, origin_of
@@ -20,9 +20,7 @@ from holdfast.api.shapes.specs import spec_of
 from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.job import Spec
 from holdfast.runtime.engine import Engine
-from holdfast.store.jobs.requests import Reply
-from holdfast.store.port import Store, Submitted
-from holdfast.store.script import Script
+from holdfast.store.port import Ask, Facts, Submitted
 
 router = APIRouter(tags=["jobs"])
 SHOWN = 20
@@ -42,18 +40,14 @@ async def create_batch(request: Request, body: Batch, engine: EngineDep, caller:
     known_only(request, set())
     specs = _specs(engine, body, origin_of(request, caller))
 
-    async def submit(store: Store) -> list[Submitted]:
+    async def make(ask: Ask) -> Facts:
         try:
-            return await store.jobs.submit(specs)
+            return await once.store.jobs.make(specs, ask)
         except DuplicateKeyError as held:
             at = next(i for i, spec in enumerate(specs) if spec.key == held.key and _scope(spec) == held.scope)
             raise refusal("duplicate_key", held, field=f"jobs[{at}].key") from None
 
-    def tell(answers: list[Submitted]) -> Script[Reply | None]:
-        yield from ()
-        return _told(specs, answers)
-
-    return response(await once.run(submit, tell))
+    return await once.run(make, lambda done: _told(specs, done.made))
 
 
 def _specs(engine: Engine, body: Batch, origin: Origin) -> list[Spec]:

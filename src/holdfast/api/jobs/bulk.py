@@ -10,16 +10,15 @@ from starlette.responses import Response
 
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
-from holdfast.api.jobs.idempotency import OnceDep, reply, response
+from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.bodies import CancelMany
 from holdfast.api.shapes.change import Bulk
 from holdfast.api.shapes.pages import known_only
-from holdfast.commands import jobs as commands
+from holdfast.commands import cancel as cancelling
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import OVER, RANK, Canonical
-from holdfast.store.jobs.requests import Reply
 from holdfast.store.port import Store
 from holdfast.views.listing import LARGEST_PAGE, list_jobs
 
@@ -46,18 +45,18 @@ async def cancel_many(request: Request, body: CancelMany, once: OnceDep) -> Resp
     if body.ids is not None and chosen:
         raise Problem("invalid_field", "ids and a filter contradict each other", field=min(chosen))
 
-    async def cancel(_: Store) -> Reply:
+    async def cancel() -> Reply:
         jobs, left, more = await _chosen(once.store, body)
         done = [job.id for job in jobs]
         if not body.dry_run:
             reason = body.reason or "cancelled"
-            result = await commands.cancel_many(once.store, jobs, reason, body.mode, once.actor)
+            result = await cancelling.cancel_many(once.store, jobs, reason, body.mode, once.actor)
             done, left = result.done, left | result.left
         tasks = {job.id: job for job in jobs}
         items = [{"id": each, "task": tasks[each].task, "queue": tasks[each].queue} for each in done]
         return bulk_reply(body.dry_run, items, left, more=more)
 
-    return response(await once.run(cancel))
+    return await once.several(cancel)
 
 
 async def _chosen(store: Store, body: CancelMany) -> tuple[list[Job], dict[str, str], bool]:

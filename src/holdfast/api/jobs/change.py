@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -11,20 +11,21 @@ from starlette.responses import Response
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import EngineDep
-from holdfast.api.jobs.idempotency import Once, OnceDep, reply, response
+from holdfast.api.jobs.idempotency import Once, OnceDep, Reply, reply
 from holdfast.api.jobs.read import job_of
-from holdfast.api.jobs.replies import IfMatch, Tables, expected, job_as_it_is, tell_job, tell_moved
+from holdfast.api.jobs.replies import IfMatch, no_job, told, versions_of
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.bodies import Cancel, Reason, Replay, Why
 from holdfast.api.shapes.change import Deleted, ReplayedJob, RetriedJob
 from holdfast.api.shapes.pages import known_only
-from holdfast.commands import dead
-from holdfast.commands import jobs as commands
+from holdfast.commands import delete as deleting
+from holdfast.commands.anew import checker
+from holdfast.commands.replay import replaying
+from holdfast.commands.retry import retrying
+from holdfast.kernel import decisions
+from holdfast.kernel.decisions import Decide
 from holdfast.kernel.errors import NotFoundError
-from holdfast.kernel.job import Job
-from holdfast.store.jobs.requests import Reply
-from holdfast.store.port import Applied, PurgeRow, Store, Submitted
-from holdfast.store.script import Script
+from holdfast.store.port import Ask, Facts
 
 router = APIRouter(tags=["jobs"])
 Answers = dict[int | str, dict[str, Any]]
@@ -35,18 +36,22 @@ AS_REPLAYED: Answers = {
 }
 
 
-async def _found(store: Store, job_id: str) -> tuple[Job, Tables]:
-    """A job by its id, however that is spelled, and every lifecycle that it may follow."""
-    return await job_of(store, job_id), await store.reads.lifecycles()
+async def _change(
+    once: Once, job_id: str, decide: Decide, if_match: str | None, tell: Callable[[Facts, str], Reply] | None = None
+) -> Response:
+    """Change the job with this id, however that is spelled. The answer is the job, or what `tell` makes of it."""
+    named = job_id.lower()
 
+    async def change(ask: Ask) -> Facts:
+        try:
+            return await once.store.jobs.change([named], decide, ask)
+        except NotFoundError as error:
+            raise no_job(error, job_id) from None
 
-async def _cancel(once: Once, job_id: str, mode: str, reason: str, if_match: str | None) -> Response:
-    job, tables = await _found(once.store, job_id)
+    def as_job(done: Facts) -> Reply:
+        return told(done, named, once.store.tables) if tell is None else tell(done, named)
 
-    async def cancel(store: Store) -> Job:
-        return await commands.cancel(store, job.id, reason, mode, once.actor)
-
-    return response(await once.run(cancel, tell_moved(job.id, tables), expects=expected(job, if_match)))
+    return await once.run(change, as_job, versions_of(if_match))
 
 
 @router.post("/jobs/{id}/cancel", responses=AS_A_JOB)
@@ -57,7 +62,7 @@ async def cancel(
     """Cancel a job: at once when no worker has it; else the worker is asked (soft), or loses it (hard)."""
     known_only(request, set())
     asked = body or Cancel()
-    return await _cancel(once, id, asked.mode, asked.reason or "cancelled", if_match)
+    return await _change(once, id, decisions.cancel(asked.reason or "cancelled", asked.mode), if_match)
 
 
 @router.post("/jobs/{id}/stop", responses=AS_A_JOB)
@@ -68,7 +73,7 @@ async def stop(
     """Cancel, by its other name."""
     known_only(request, set())
     asked = body or Cancel()
-    return await _cancel(once, id, asked.mode, asked.reason or "stopped", if_match)
+    return await _change(once, id, decisions.cancel(asked.reason or "stopped", asked.mode), if_match)
 
 
 @router.get("/jobs/{id}/stop", responses=AS_A_JOB)
@@ -83,7 +88,7 @@ async def stop_by_get(
 ) -> Response:
     """The same for clients that only GET. Browsers are refused: a link must not stop anything."""
     known_only(request, {"mode", "reason"})
-    return await _cancel(once, id, mode, reason, if_match)
+    return await _change(once, id, decisions.cancel(reason, mode), if_match)
 
 
 @router.post("/jobs/{id}/resume", responses=AS_A_JOB)
@@ -93,13 +98,7 @@ async def resume(
 ) -> Response:
     """Let a job go on that was cancelled or has failed, where its lifecycle has that."""
     known_only(request, set())
-    job, tables = await _found(once.store, id)
-    reason = (body and body.reason) or "resumed"
-
-    async def resume(store: Store) -> Job:
-        return await commands.resume(store, job.id, reason, once.actor)
-
-    return response(await once.run(resume, tell_moved(job.id, tables), expects=expected(job, if_match)))
+    return await _change(once, id, decisions.resume((body and body.reason) or "resumed"), if_match)
 
 
 @router.post("/jobs/{id}/retry", responses={200: {"model": RetriedJob}})
@@ -109,21 +108,14 @@ async def retry(
 ) -> Response:
     """Run a job now: one that waits for its time becomes due, one that ended badly is submitted anew (`is_new`)."""
     known_only(request, set())
-    job, tables = await _found(once.store, id)
     reason = (body and body.reason) or "retried"
 
-    async def retry(store: Store) -> commands.Retried:
-        return await commands.retry(store, job.id, reason, once.actor, dead.checker(engine.registry))
+    def tell(done: Facts, job_id: str) -> Reply:
+        if (made := done.became.get(job_id)) is None:
+            return told(done, job_id, once.store.tables, is_new=False)
+        return told(done, made.job_id, once.store.tables, is_new=True, retry_of=job_id)
 
-    def tell(result: Any) -> Script[Reply | None]:
-        if isinstance(result, Applied):
-            return (yield from tell_job(job.id, tables, is_new=False)) if result.versions else None
-        return (yield from tell_job(_made(result).job_id, tables, is_new=True, retry_of=job.id))
-
-    async def finish(done: commands.Retried) -> Reply:
-        return await job_as_it_is(once.store, done.job_id, is_new=done.is_new)
-
-    return response(await once.run(retry, tell, finish, expected(job, if_match)))
+    return await _change(once, id, retrying(reason, once.actor, checker(engine.registry)), if_match, tell)
 
 
 @router.post("/jobs/{id}/replay", status_code=201, responses=AS_REPLAYED)
@@ -133,25 +125,15 @@ async def replay(
 ) -> Response:
     """Submit a dead-lettered job once more, its arguments edited or not. Twice gives the same job."""
     known_only(request, set())
-    job, tables = await _found(once.store, id)
     asked = body or Replay()
 
-    async def replay(store: Store) -> Mapping[str, Submitted]:
-        check = dead.checker(engine.registry)
-        try:
-            return await dead.replay(
-                store, [job.id], edits=asked.edits, check=check, actor=once.actor, reason=asked.reason
-            )
-        except NotFoundError:
-            remedy = "it has no dead letter; retry runs it again"
-            raise commands.NotNowError(job, tables[job.lifecycle], "replay", remedy) from None
+    def tell(done: Facts, job_id: str) -> Reply:
+        made = done.became[job_id]
+        status = 201 if made.created else 200
+        return told(done, made.job_id, once.store.tables, status, created=made.created, replay_of=job_id)
 
-    def tell(result: Any) -> Script[Reply | None]:
-        made = _made(result)
-        more = {"created": made.created, "replay_of": job.id}
-        return (yield from tell_job(made.job_id, tables, 201 if made.created else 200, **more))
-
-    return response(await once.run(replay, tell, expects=expected(job, if_match)))
+    decide = replaying(asked.edits, checker(engine.registry), once.actor, asked.reason)
+    return await _change(once, id, decide, if_match, tell)
 
 
 @router.delete("/jobs/{id}", responses={200: {"model": Deleted}})
@@ -159,23 +141,15 @@ async def replay(
 async def delete(request: Request, id: str, once: OnceDep, if_match: IfMatch = None) -> Response:
     """Remove a finished job with everything that belongs to it; the removal itself is on record."""
     known_only(request, set())
-    if (before := await once.was_answered()) is not None:
-        return response(before)  # the job is gone, and that is what the answer is about
-    job, _ = await _found(once.store, id)
 
-    async def delete(store: Store) -> PurgeRow:
-        return await commands.delete(store, [job.id])
+    async def remove(ask: Ask) -> Facts:
+        job = await job_of(once.store, id)
+        return await deleting.delete(once.store, [job.id], ask)
 
-    def tell(result: Any) -> Script[Reply | None]:
-        yield from ()
-        if not isinstance(result, PurgeRow):
-            return None  # a seal that had to be made first
-        return reply(200, {"id": job.id, "deleted": True, "purge": result.number, "events": result.events})
+    def tell(done: Facts) -> Reply:
+        assert done.purged is not None  # noqa: S101 - it was removed, or that was refused
+        purge = done.purged
+        return reply(200, {"id": id.lower(), "deleted": True, "purge": purge.number, "events": purge.events})
 
-    return response(await once.run(delete, tell, expects=expected(job, if_match)))
-
-
-def _made(result: Any) -> Submitted:
-    """The one job that a submit or a replay made, or found."""
-    [made] = result.values() if isinstance(result, Mapping) else result
-    return Submitted(*made)
+    # It looks first: of a repeat the job is gone, and that is what the answer is about.
+    return await once.run(remove, tell, versions_of(if_match), looks=True)

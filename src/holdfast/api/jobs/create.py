@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request
@@ -14,9 +14,9 @@ from starlette.responses import Response
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep, StoreDep
-from holdfast.api.jobs.idempotency import OnceDep, response
-from holdfast.api.jobs.replies import job_as_it_is, tell_job
-from holdfast.api.jobs.waiting import place, until_over
+from holdfast.api.jobs.idempotency import OnceDep, Reply, respond
+from holdfast.api.jobs.replies import job_as_it_is, told
+from holdfast.api.jobs.waiting import over_by_then, place
 from holdfast.api.settings import ApiSettings
 from holdfast.api.shapes.bodies import LONGEST_WAIT_S, TaskJob
 from holdfast.api.shapes.change import MadeJob
@@ -24,11 +24,8 @@ from holdfast.api.shapes.forms import TypedJob, origin_of
 from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, NewJob, form_of
 from holdfast.api.shapes.pages import known_only
 from holdfast.api.shapes.specs import spec_of
-from holdfast.kernel.job import Spec
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.store.jobs.requests import Reply, Telling
-from holdfast.store.port import Store, Submitted
-from holdfast.store.script import Script
+from holdfast.store.port import Ask, Facts, Store
 
 router = APIRouter(tags=["jobs"])
 EXISTS = "a job with this {what} exists already and is not over; it is the answer, and nothing was created"
@@ -76,11 +73,16 @@ async def create(
     known_only(request, {"wait"})
     spec = spec_of(engine, body, origin_of(request, caller))
     wait_s = _wait_s(wait, body, request.app.state.settings)
+
+    async def make(ask: Ask) -> Facts:
+        return await store.jobs.make([spec], ask)
+
+    tell = _tell(body, store.tables)
     if not wait_s:
-        return response(await once.run(_submit(spec), _tell(body, store.tables)))
+        return await once.run(make, tell)
     async with place(request.app, store, spec.queue):
-        made = await once.run(_submit(spec), _tell(body, store.tables))
-        return response(await _awaited(request, store, made, wait_s))
+        made, again = await once.facts(make, tell)
+        return respond(await _awaited(request, store, made, wait_s), again)
 
 
 def _wait_s(parameter: float | None, body: TaskJob | TypedJob, settings: ApiSettings) -> float:
@@ -89,20 +91,13 @@ def _wait_s(parameter: float | None, body: TaskJob | TypedJob, settings: ApiSett
     return min(settings.wait_s if said is None or said == AS_USUAL else said, settings.longest_wait_s)
 
 
-def _submit(spec: Spec) -> Callable[[Store], Awaitable[list[Submitted]]]:
-    async def submit(store: Store) -> list[Submitted]:
-        return await store.jobs.submit([spec])
-
-    return submit
-
-
-def _tell(body: TaskJob | TypedJob, tables: Mapping[str, Lifecycle]) -> Telling:
-    def tell(answers: list[Submitted]) -> Script[Reply | None]:
-        [answer] = answers
-        more: dict[str, Any] = {"created": answer.created}
-        if not answer.created:
+def _tell(body: TaskJob | TypedJob, tables: Mapping[str, Lifecycle]) -> Callable[[Facts], Reply]:
+    def tell(done: Facts) -> Reply:
+        made = done.one
+        more: dict[str, Any] = {"created": made.created}
+        if not made.created:
             more["message"] = EXISTS.format(what=form_of(body).key if isinstance(body, TypedJob) else "key")
-        return (yield from tell_job(answer.job_id, tables, 201 if answer.created else 200, **more))
+        return told(done, made.job_id, tables, 201 if made.created else 200, **more)
 
     return tell
 
@@ -110,7 +105,6 @@ def _tell(body: TaskJob | TypedJob, tables: Mapping[str, Lifecycle]) -> Telling:
 async def _awaited(request: Request, store: Store, made: Reply, wait_s: float) -> Reply:
     """The finished job in place of the created one; 202 and the job as it stands when the time is over."""
     said = json.loads(made.body)
-    over = await until_over(request, store, said["id"], wait_s)
-    told = {name: said[name] for name in ("created", "message") if name in said}
-    reply = await job_as_it_is(store, said["id"], 202 if over is None else 200, **told)
-    return reply._replace(again=made.again)
+    over = await over_by_then(request, store, said["id"], wait_s)
+    kept = {name: said[name] for name in ("created", "message") if name in said}
+    return await job_as_it_is(store, said["id"], 202 if over is None else 200, **kept)

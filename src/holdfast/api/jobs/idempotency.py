@@ -6,9 +6,9 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import Annotated, Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Annotated, NamedTuple
 from weakref import WeakValueDictionary
 
 from fastapi import Depends, Header, Request
@@ -18,25 +18,10 @@ from holdfast.api.access.keys import Caller
 from holdfast.api.deps import CallerDep, EngineDep, StoreDep
 from holdfast.api.problems.handlers import problem_of
 from holdfast.api.problems.kinds import Problem
-from holdfast.kernel.errors import BusyError, HoldfastError, NotAllowedError, StoreError
+from holdfast.kernel.errors import NotAllowedError
 from holdfast.runtime.engine import Engine
-from holdfast.store.jobs.requests import (
-    AnsweredError,
-    Answering,
-    Asked,
-    Expected,
-    MismatchError,
-    Reply,
-    Telling,
-    VersionError,
-    answered,
-    is_expected,
-    keep,
-)
-from holdfast.store.script import Script
-from holdfast.store.store import SqlStore
+from holdfast.store.port import Ask, Facts, MismatchError, Refused, Store, VersionError
 
-R = TypeVar("R")
 SHAPE = re.compile(r"[\x21-\x7e]{1,255}")
 IN_FLIGHT_S = 5.0
 """How long a repeat waits for the first request to end before it is told that it is still at it."""
@@ -52,108 +37,94 @@ KeyHeader = Annotated[
 ]
 
 
+class Reply(NamedTuple):
+    """An answer, in JSON."""
+
+    status: int
+    body: str
+    headers: Mapping[str, str] = {}
+
+
 def reply(status: int, body: object, **headers: str) -> Reply:
-    """An answer in JSON; names of headers are written with underscores."""
+    """Names of headers are written with underscores."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     return Reply(status, text, {name.replace("_", "-"): value for name, value in headers.items()})
-
-
-def nothing_yet(result: Any) -> Script[Reply | None]:
-    """For commands of several transactions: their answer is kept after the last of them."""
-    yield from ()
-    return None
 
 
 class Once:
     """One request that changes something: done once, however often it is sent."""
 
-    def __init__(
-        self, request: Request, engine: Engine, store: SqlStore, caller: Caller, asked: Asked | None, flights: Flights
-    ) -> None:
-        self._request, self._engine, self.store, self._asked, self._flights = request, engine, store, asked, flights
-        self.actor = caller.name
+    def __init__(self, engine: Engine, store: Store, ask: Ask, flights: Flights) -> None:
+        self._engine, self.store, self._ask, self._flights = engine, store, ask, flights
+        self.actor = ask.actor
 
     async def run(
         self,
-        command: Callable[[SqlStore], Awaitable[R]],
-        tell: Telling = nothing_yet,
-        finish: Callable[[R], Awaitable[Reply]] | None = None,
-        expects: Expected | None = None,
-    ) -> Reply:
-        """Do what is asked, and keep the answer with it.
+        change: Callable[[Ask], Awaitable[Facts]],
+        tell: Callable[[Facts], Reply],
+        versions: frozenset[int] | None = None,
+        *,
+        looks: bool = False,
+    ) -> Response:
+        """One transaction that remembers what it came to; `tell` makes the answer from that, of a repeat the same.
 
-        `tell` makes the answer inside the transaction that has the effect; where a command may do without one, `finish`
-        makes it afterwards. A command of several transactions, each of which may be repeated, returns its answer.
+        With `looks` what is remembered is looked up first: the change itself needs what a repeat may not find.
         """
-        if self._asked is None:
-            return await self._do(None, command, tell, finish, expects)
-        async with self._flight(self._asked.op_id):
-            found = await self.was_answered()
-            return found or await self._first(self._asked, command, tell, finish, expects)
+        return respond(*(await self.facts(change, tell, versions, looks=looks)))
 
-    async def was_answered(self) -> Reply | None:
-        """What this request was answered when it came first; Problem when its key stands for another one."""
-        if self._asked is None:
-            return None
-        try:
-            return await answered(self.store, self._asked)
-        except MismatchError as other:
-            raise _mismatch(other) from None
-
-    async def _first(self, asked: Asked, *how: Any) -> Reply:
-        try:
-            return await self._do(asked, *how)
-        except AnsweredError as before:
-            return before.reply
-        except MismatchError as other:
-            raise _mismatch(other) from None
-        except StoreError:
-            raise
-        except (HoldfastError, Problem) as refused:
-            # Refused, perhaps, because another process did just this a moment ago: then its answer counts.
-            found = await answered(self.store, asked)
-            if found is not None:
-                return found
-            if not isinstance(refused, Problem) or refused.code != "conflict_state" or refused.headers:
-                raise
-            response = refused.response(self._request.scope)
-            kept = Reply(
-                response.status_code, bytes(response.body).decode(), {"Content-Type": response.media_type or ""}
-            )
-            with suppress(AnsweredError):
-                await keep(self.store, asked, kept)
-            return kept
-
-    async def _do(
+    async def facts(
         self,
-        asked: Asked | None,
-        command: Callable[[SqlStore], Awaitable[R]],
-        tell: Telling,
-        finish: Callable[[R], Awaitable[Reply]] | None,
-        expects: Expected | None,
-    ) -> Reply:
-        answering = Answering(self.store, asked, tell, expects)
+        change: Callable[[Ask], Awaitable[Facts]],
+        tell: Callable[[Facts], Reply],
+        versions: frozenset[int] | None = None,
+        *,
+        looks: bool = False,
+    ) -> tuple[Reply, bool]:
+        ask = self._ask._replace(versions=versions)
         try:
-            if expects is not None:
-                await self.store.driver.read(is_expected(expects))
-            result = await command(answering.store)
-        except NotAllowedError as refused:
-            raise problem_of(refused) from None
+            async with self._flight():
+                done = (await self._found() if looks else None) or await self._made(change, ask)
+        except MismatchError as other:
+            raise Problem("idempotency_mismatch", str(other), field="Idempotency-Key") from None
         except VersionError as changed:
             raise Problem("precondition_failed", str(changed), field="If-Match") from None
-        made = answering.reply or (result if isinstance(result, Reply) else None)
-        if made is None and finish is not None:
-            made = await finish(result)
-        if made is None:
-            raise BusyError("the job keeps moving")
-        if answering.reply is None and asked is not None:
-            await keep(self.store, asked, made)
+        if done.refused:
+            [refused] = done.refused.values()
+            problem = problem_of(refused.error)
+            if done.again:
+                problem.headers = {**(problem.headers or {}), "Idempotency-Replayed": "true"}
+                problem.about["correlation_id"] = done.note or ""
+            raise problem
         self._engine.woken()
-        return made
+        return tell(done), done.again
+
+    async def several(self, act: Callable[[], Awaitable[Reply]]) -> Response:
+        """A change of several transactions, each of which may be repeated: its answer is kept behind the last."""
+
+        async def change(ask: Ask) -> Facts:
+            made = await act()
+            done = Facts(told={"status": str(made.status), "body": made.body})
+            return done if ask.op_id is None else await self.store.admin.answers.keep(ask, done)
+
+        return await self.run(change, lambda done: Reply(int(done.told["status"]), done.told["body"]), looks=True)
+
+    async def _made(self, change: Callable[[Ask], Awaitable[Facts]], ask: Ask) -> Facts:
+        try:
+            return await change(ask)
+        except NotAllowedError as error:
+            if ask.op_id is None:
+                raise
+            return await self.store.admin.answers.keep(ask, Facts(refused={"": Refused.by(error)}))
+
+    async def _found(self) -> Facts | None:
+        return None if self._ask.op_id is None else await self.store.admin.answers.find(self._ask)
 
     @asynccontextmanager
-    async def _flight(self, op_id: str) -> AsyncIterator[None]:
+    async def _flight(self) -> AsyncIterator[None]:
         """One at a time under a key. Of other processes the database takes care."""
+        if (op_id := self._ask.op_id) is None:
+            yield
+            return
         lock = self._flights.get(op_id)
         if lock is None:
             lock = self._flights[op_id] = asyncio.Lock()
@@ -169,26 +140,19 @@ class Once:
             lock.release()
 
 
-def _mismatch(error: MismatchError) -> Problem:
-    return Problem("idempotency_mismatch", str(error), field="Idempotency-Key")
+def respond(reply: Reply, again: bool) -> Response:
+    headers = dict(reply.headers) | ({"Idempotency-Replayed": "true"} if again else {})
+    return Response(reply.body, reply.status, headers, "application/json")
 
 
-def response(reply: Reply) -> Response:
-    headers = dict(reply.headers)
-    if reply.again:
-        headers["Idempotency-Replayed"] = "true"
-    media_type = headers.pop("Content-Type", "application/json")
-    return Response(reply.body, reply.status, headers, media_type)
-
-
-def asked_of(key: str | None, caller: Caller, method: str, path: str, body: bytes) -> Asked | None:
+def ask_of(key: str | None, caller: Caller, method: str, path: str, body: bytes) -> Ask:
     """Under what a request is kept, and what it says; Problem for a key that is none."""
     if key is None:
-        return None
+        return Ask(caller.name)
     if SHAPE.fullmatch(key) is None:
         raise Problem("invalid_parameter", "use 1 to 255 visible ASCII characters", field="Idempotency-Key")
     scope = json.dumps([caller.key_id or caller.name, method, path, key])
-    return Asked(f"http:{_sha(scope.encode())}", _sha(_canonical(body)))
+    return Ask(caller.name, f"http:{_sha(scope.encode())}", _sha(_canonical(body)))
 
 
 def _canonical(body: bytes) -> bytes:
@@ -208,9 +172,8 @@ async def _once(request: Request, engine: EngineDep, store: StoreDep, caller: Ca
     state = request.app.state
     if not hasattr(state, "flights"):
         state.flights = Flights()
-    asked = asked_of(key, caller, request.method, request.url.path, await request.body())
-    assert isinstance(store, SqlStore)  # noqa: S101 - until answers are facts
-    return Once(request, engine, store, caller, asked, state.flights)
+    ask = ask_of(key, caller, request.method, request.url.path, await request.body())
+    return Once(engine, store, ask._replace(note=getattr(request.state, "correlation_id", None)), state.flights)
 
 
 OnceDep = Annotated[Once, Depends(_once)]

@@ -18,7 +18,6 @@ from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.pages import known_only
 from holdfast.audit.certificates import NotProvenError, prove
-from holdfast.commands.jobs import table_of
 from holdfast.kernel.state import SUCCESSFUL
 from holdfast.tasks.job_log import LOG
 from holdfast.views.explain import explain
@@ -178,7 +177,7 @@ async def certificate(id: Id, request: Request, store: StoreDep) -> Response:
     """A job's certificate: its events, and the proof that they are in the sealed log."""
     known_only(request, set())
     job = await job_of(store, id)
-    await table_of(store, job)
+    await store.table(job.lifecycle)
     try:
         made = await prove(store, job.id)
     except NotProvenError as error:

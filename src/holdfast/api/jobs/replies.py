@@ -1,4 +1,4 @@
-"""Answers about one job, made inside the transaction that changed it: nobody else's change is in between."""
+"""Answers about one job, made from the facts of what was done to it: of a repeat the same."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Annotated, Any
 
 from fastapi import Header
 
-from holdfast.api.jobs.idempotency import reply
-from holdfast.api.problems.kinds import Problem
-from holdfast.commands import jobs as commands
+from holdfast.api.jobs.idempotency import Reply, reply
+from holdfast.api.problems.kinds import Problem, missing
+from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.store.jobs.requests import Expected, Reply, Telling, job_now, signals_now
-from holdfast.store.port import Applied, SignalRow, Store
-from holdfast.store.script import Script
+from holdfast.store.port import Facts, SignalRow, Store
+from holdfast.views.find import get_job
 from holdfast.views.job import job_view
 
 Tables = Mapping[str, Lifecycle]
@@ -37,38 +36,29 @@ def job_reply(
     return reply(status, view, ETag=f'"{job.version}"', Location=f"/api/jobs/{job.id}")
 
 
-def tell_job(job_id: str, tables: Tables, status: int = 200, **more: Any) -> Script[Reply | None]:
-    """A job as the transaction sees it, as an answer; None when there is no such job."""
-    job = yield from job_now(job_id)
-    if job is None:
-        return None
-    signals = yield from signals_now(job_id)
+def told(done: Facts, job_id: str, tables: Tables, status: int = 200, **more: Any) -> Reply:
+    """One of the jobs that something was done to, as it stood then."""
+    job = done.jobs[job_id]
+    signals = [signal for signal in done.progress if signal.job_id == job_id]
     return job_reply(job, tables.get(job.lifecycle), status, signals, **more)
-
-
-def tell_moved(job_id: str, tables: Tables) -> Telling:
-    """The job as it stands after a write that moved it, or that asked its worker to stop."""
-
-    def tell(result: Any) -> Script[Reply | None]:
-        moved = result.versions if isinstance(result, Applied) else result
-        # Of a flow it is how many nodes were stopped at once: none, when all of them run.
-        return (yield from tell_job(job_id, tables)) if moved or isinstance(moved, int) else None
-
-    return tell
 
 
 async def job_as_it_is(store: Store, job_id: str, status: int = 200, **more: Any) -> Reply:
     """The answer about a job that nothing was done to."""
-    job = await commands.get_job(store, job_id)
-    table = await commands.table_of(store, job)
-    return job_reply(job, table, status, await store.reads.signals(job_id), **more)
+    job = await get_job(store, job_id)
+    return job_reply(job, await store.table(job.lifecycle), status, await store.reads.signals(job_id), **more)
 
 
-def expected(job: Job, if_match: str | None) -> Expected | None:
+def no_job(error: NotFoundError, job_id: str) -> NotFoundError | Problem:
+    """A job that is not there, in the words of this API; all else that there is none of, as it says itself."""
+    return missing("job", job_id, "GET /api/jobs lists those that there are") if error.what == "job" else error
+
+
+def versions_of(if_match: str | None) -> frozenset[int] | None:
     """The versions that a job may be at, of an If-Match header; Problem when it says none."""
     if if_match is None or if_match.strip() == "*":
         return None
     versions = frozenset(int(number) for number in ETAG.findall(if_match))
     if not versions:
         raise Problem("invalid_parameter", 'If-Match is an ETag such as "3"', field="If-Match")
-    return Expected(job.id, versions)
+    return versions

@@ -18,13 +18,13 @@ from holdfast.api.deps import StoreDep
 from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, Stream
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.pages import known_only
-from holdfast.commands.jobs import get_job, table_of
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import LEASED, OVER, RANK
 from holdfast.store.port import SignalRow, Store
 from holdfast.tasks.job_log import LOG
+from holdfast.views.find import get_job
 from holdfast.views.follower import PING_EVERY_S, Hub, HubDep
 from holdfast.views.job import event_view, iso, label
 from holdfast.views.part_views import log_view
@@ -75,7 +75,7 @@ async def follow_job(
     if place.ended and RANK[job.state] >= OVER and not await _news(store, job.id, place):
         return Response(status_code=204)
     await hub.now()
-    return Stream(_follow(hub, store, job.id, await table_of(store, job), place))
+    return Stream(_follow(hub, store, job.id, await store.table(job.lifecycle), place))
 
 
 def _place(name: str, text: str | None) -> Place:

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI, Request
 
 from holdfast.api.problems.kinds import Problem
-from holdfast.commands import jobs as commands
 from holdfast.kernel.job import Job
 from holdfast.store.port import Store
+from holdfast.views.find import until_over
 
 LOOK_EVERY_S = 5.0
 RETRY_AFTER_S = "5"
@@ -34,12 +34,12 @@ async def place(app: FastAPI, store: Store, queue: str) -> AsyncIterator[None]:
         app.state.sync_waiting -= 1
 
 
-async def until_over(request: Request, store: Store, job_id: str, wait_s: float) -> Job | None:
+async def over_by_then(request: Request, store: Store, job_id: str, wait_s: float) -> Job | None:
     """The job once it is over; None when the time is, or when nobody is there any more to be told."""
     deadline_s = time.monotonic() + wait_s
     while True:
         left_s = deadline_s - time.monotonic()
-        job = await commands.until_over(store, job_id, max(min(left_s, LOOK_EVERY_S), 0.0))
+        job = await until_over(store, job_id, max(min(left_s, LOOK_EVERY_S), 0.0))
         if job is not None or left_s <= LOOK_EVERY_S or await request.is_disconnected():
             return job
 

@@ -139,7 +139,7 @@ class Problem(HTTPException):
         """The answer to the request of this scope."""
         shown = self.body()
         if correlation_id := scope.get("state", {}).get("correlation_id"):
-            shown["correlation_id"] = correlation_id
+            shown.setdefault("correlation_id", correlation_id)
         # Escaped to ASCII: what a client sent may hold half a character, which no UTF-8 can carry.
         content = json.dumps(shown, separators=(",", ":"))
         return Response(content, self.status_code, headers=dict(self.headers or {}), media_type=MEDIA_TYPE)

@@ -10,6 +10,10 @@ from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Here
 from holdfast.cli.job.bulk import DryRun, Ids, Yes, is_dry, tell
 from holdfast.cli.job.waiting import get
+from holdfast.commands import cancel as cancel_command
+from holdfast.commands import delete as delete_command
+from holdfast.commands import resume as resume_command
+from holdfast.commands import retry as retry_command
 from holdfast.views.job import job_view, label
 
 if TYPE_CHECKING:
@@ -61,7 +65,6 @@ async def cancel(
     yes
         Do it, however many they are.
     """
-    from holdfast.commands import jobs as commands
 
     filters = {"state": state, "task": task, "queue": queue, "lifecycle": lifecycle}
     dry = is_dry(ids, filters, dry_run=dry_run, yes=yes)
@@ -72,13 +75,13 @@ async def cancel(
         else:
             jobs = await _living(store, states=state or (), task=task, queue=queue, lifecycle=lifecycle)
         if len(ids) == 1 and not dry:
-            done, left = [(await commands.cancel(store, jobs[0].id, reason, mode, ACTOR)).id], {}
+            done, left = [(await cancel_command.cancel(store, jobs[0].id, reason, mode, ACTOR)).id], {}
         elif dry:
             allowed = {job.id: "cancel" in tables[job.lifecycle].commands(job.state) for job in jobs}
             done = [job.id for job in jobs if allowed[job.id]]
             left = {job.id: f"it is {label(tables[job.lifecycle], job.state)}" for job in jobs if not allowed[job.id]}
         else:
-            done, left = await commands.cancel_many(store, jobs, reason, mode, ACTOR)
+            done, left = await cancel_command.cancel_many(store, jobs, reason, mode, ACTOR)
         now = {job.id: job for job in await store.reads.get_many(done)}
     items = [_item(job, tables[job.lifecycle]) for job_id in done if (job := now.get(job_id))]
     asked = any(job.cancel_requested and job.finished_at_ms is None for job in now.values())
@@ -127,11 +130,10 @@ async def resume(job_id: JobId, /, *, reason: str = "resumed from the command li
     reason
         Why, as the job's events will say.
     """
-    from holdfast.commands import jobs as commands
 
     async with here.store() as store:
-        job = await commands.resume(store, (await get(store, job_id)).id, reason, ACTOR)
-        table = await commands.table_of(store, job)
+        job = await resume_command.resume(store, (await get(store, job_id)).id, reason, ACTOR)
+        table = await store.table(job.lifecycle)
         store.wakeups.ring()
     here.print_record(job_view(job, table), f"{job.id}  {label(table, job.state)}", job.id)
 
@@ -148,15 +150,14 @@ async def retry(job_id: JobId, /, *, reason: str = "retried from the command lin
     reason
         Why, as the job's events will say.
     """
-    from holdfast.commands import jobs as commands
-    from holdfast.commands.dead import checker
+    from holdfast.commands.anew import checker
 
     check = checker(here.engine().registry) if here.app else None
     async with here.store() as store:
         old = await get(store, job_id)
-        retried = await commands.retry(store, old.id, reason, ACTOR, check)
+        retried = await retry_command.retry(store, old.id, reason, ACTOR, check)
         job = await get(store, retried.job_id)
-        table = await commands.table_of(store, job)
+        table = await store.table(job.lifecycle)
         store.wakeups.ring()
     here.print_record(job_view(job, table), f"{job.id}  {label(table, job.state)}", job.id)
     here.say(f"a new job in place of {old.id}" if retried.is_new else "due now")
@@ -176,13 +177,12 @@ async def delete(*ids: Ids, dry_run: DryRun = False, yes: Yes = False, here: Her
     yes
         Do it, however many they are.
     """
-    from holdfast.commands import jobs as commands
 
     dry = is_dry(ids, {}, dry_run=dry_run, yes=yes)
     async with here.store() as store:
         tables = await store.reads.lifecycles()
         jobs = [await get(store, job_id) for job_id in ids]
         if not dry:
-            await commands.delete(store, [job.id for job in jobs])
+            await delete_command.delete(store, [job.id for job in jobs])
     items = [{"id": job.id, "task": job.task, "state": label(tables.get(job.lifecycle), job.state)} for job in jobs]
     tell(here, "delete", "deleted", items, {}, dry)

@@ -56,7 +56,7 @@ async def list_(
     cursor
         Go on where another list ended.
     """
-    from holdfast.commands.dead import letter_view
+    from holdfast.views.letters import letter_view
 
     if not 1 <= limit <= LARGEST:
         raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {LARGEST}")
@@ -136,7 +136,7 @@ async def groups(*, limit: int = 50, here: Here) -> None:
     limit
         How many groups at most, up to 500.
     """
-    from holdfast.commands.dead import group_view
+    from holdfast.views.letters import group_view
 
     if not 1 <= limit <= LARGEST:
         raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {LARGEST}")

@@ -11,6 +11,8 @@ from holdfast.cli.invocation import Here, Output
 from holdfast.cli.job.bulk import DryRun, Ids, Yes, is_dry, tell
 from holdfast.cli.job.dead import Reason, wanted_of
 from holdfast.cli.pairs import named_values
+from holdfast.commands import replay as replay_command
+from holdfast.commands.anew import checker
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -58,14 +60,13 @@ async def replay(
     yes
         Do it, however many they are.
     """
-    from holdfast.commands import dead
 
     wanted = wanted_of(reason_code, stage, task, group)
     dry = is_dry(ids, _filters(wanted), dry_run=dry_run, yes=yes)
     # What is edited is checked wherever an app is configured; else only by --app itself, for a replay must not depend
     # on whether some module can be imported here.
     registry = here.engine().registry if here.app or (edit and here.settings.app) else None
-    check = dead.checker(registry) if registry else None
+    check = checker(registry) if registry else None
     async with here.store() as store:
         letters = await _chosen(store, ids, wanted)
         edits = named_values(edit, "--edit", _texts(registry, letters))
@@ -73,7 +74,7 @@ async def replay(
             items = [_dry(letter) for letter in letters]
         else:
             chosen = [letter.job_id for letter in letters]
-            answers = await dead.replay(store, chosen, edits=edits, check=check, actor=ACTOR, reason=reason)
+            answers = await replay_command.replay(store, chosen, edits=edits, check=check, actor=ACTOR, reason=reason)
             store.wakeups.ring()
             items = [_item(letter, answers[letter.job_id]) for letter in letters]
     if here.output is Output.TABLE and not dry:
@@ -160,8 +161,8 @@ def _filters(wanted: Wanted) -> dict[str, object]:
 
 
 async def _chosen(store: Store, ids: Sequence[str], wanted: Wanted) -> list[Letter]:
-    from holdfast.commands.dead import matching
     from holdfast.kernel.errors import NotFoundError
+    from holdfast.views.letters import matching
 
     if not ids:
         return await matching(store, wanted)

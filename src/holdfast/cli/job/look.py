@@ -18,9 +18,9 @@ from holdfast.cli.job.table import progress_words
 from holdfast.cli.job.waiting import get
 from holdfast.cli.render import COLOURS, rows, short_time, table
 from holdfast.kernel.errors import NotFoundError
+from holdfast.kernel.event import PROGRESS
 from holdfast.kernel.state import OVER, RANK
 from holdfast.tasks.job_log import LOG
-from holdfast.tasks.progress import PROGRESS
 from holdfast.views.job import iso, label
 
 if TYPE_CHECKING:

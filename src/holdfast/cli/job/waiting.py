@@ -49,7 +49,7 @@ async def get(store: Store, job_id: str) -> Job:
 
 async def wait_for(here: Here, store: Store, job_ids: Sequence[str], timeout_s: float | None) -> int:
     """Wait until all are over and say how each ended. Ctrl-C detaches: the jobs go on."""
-    from holdfast.commands.jobs import until_over
+    from holdfast.views.find import until_over
 
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
     ended: list[Job] = []

@@ -64,7 +64,7 @@ def _python() -> Look:
 
 
 def _sqlite_version() -> Look:
-    from holdfast.store.sqlite.driver import OLDEST
+    from holdfast.store.open import OLDEST_SQLITE as OLDEST
 
     have = sqlite3.sqlite_version
     if sqlite3.sqlite_version_info < OLDEST:

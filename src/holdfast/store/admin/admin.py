@@ -8,6 +8,7 @@ from holdfast.store.admin.api_keys import SqlApiKeys
 from holdfast.store.admin.dead import SqlDeadLetters
 from holdfast.store.admin.queues import SqlQueues, SqlWorkers
 from holdfast.store.admin.schedules import SqlSchedules
+from holdfast.store.jobs.remembering import SqlAnswers
 
 
 class SqlAdmin(NamedTuple):
@@ -18,3 +19,4 @@ class SqlAdmin(NamedTuple):
     schedules: SqlSchedules
     keys: SqlApiKeys
     dead: SqlDeadLetters
+    answers: SqlAnswers

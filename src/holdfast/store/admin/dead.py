@@ -75,7 +75,7 @@ class SqlDeadLetters:
         One that was replayed before is answered with the job that it became. Ids without a letter are left out.
         """
         tables = await self._tables()
-        answers = await self._driver.write(_replay(self._driver.dialect, Admission(tables), specs))
+        answers = await self._driver.write(replay(self._driver.dialect, Admission(tables), specs))
         made = [specs[old] for old, new in answers.items() if new.created]
         transitions.submitted((spec, tables[spec.lifecycle].submit_event) for spec in made)
         return answers
@@ -99,7 +99,7 @@ def _page(wanted: Wanted, limit: int, before: tuple[int, str], steps: int) -> Sc
     return Letters(letters, f"{floor[0][0]}.{floor[0][1]}" if floor else None)
 
 
-def _replay(dialect: Dialect, admission: Admission, specs: Mapping[str, Spec]) -> Script[dict[str, Submitted]]:
+def replay(dialect: Dialect, admission: Admission, specs: Mapping[str, Spec]) -> Script[dict[str, Submitted]]:
     answers: dict[str, Submitted] = {}
     fresh: list[str] = []
     # Taken before anything is submitted: of two replays of one letter the second finds what the first did.

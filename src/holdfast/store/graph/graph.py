@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.kernel.errors import NotFoundError
+from holdfast.kernel.errors import NotAllowedError, NotFoundError
 from holdfast.kernel.graph.dag import Join, JoinKind
 from holdfast.kernel.graph.lineage import retry_key
 from holdfast.kernel.graph.readiness import Verdict
@@ -14,14 +14,26 @@ from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.move import Change
 from holdfast.kernel.state import SUCCESSFUL, Canonical
 from holdfast.observe import transitions
-from holdfast.store.database import now_of
 from holdfast.store.dialect import Dialect, NodeColumns, Waiting
 from holdfast.store.graph.advancing import advance, end_flow, settle
-from holdfast.store.graph.resuming import resume
-from holdfast.store.graph.stopping import cancel_rest
 from holdfast.store.jobs.admission import Admission
+from holdfast.store.jobs.remembering import facts, remembered
 from holdfast.store.jobs.submitting import submit
-from holdfast.store.port import Filter, FlowRow, NewNode, NodeRow, Parent, Plan, Stopped, Submitted, Way
+from holdfast.store.port import (
+    Ask,
+    Facts,
+    Filter,
+    FlowRow,
+    NewNode,
+    NodeRow,
+    Parent,
+    Plan,
+    Refused,
+    Stopped,
+    Submitted,
+    VersionError,
+    Way,
+)
 from holdfast.store.read.listing import LAST_ID, walk
 from holdfast.store.script import Many, Query, Script, rows_of
 
@@ -39,19 +51,33 @@ class SqlGraph:
         self._dialect = driver.dialect
         self._admission = admission
 
-    async def submit(self, flow: Spec, nodes: Sequence[NewNode], on_failure: str) -> Submitted:
-        return await self._made(_known(Plan(flow, nodes, on_failure)))
+    async def submit(self, flow: Spec, nodes: Sequence[NewNode], on_failure: str, ask: Ask | None = None) -> Facts:
+        return await self._made(_known(Plan(flow, nodes, on_failure)), ask)
 
-    async def go_on(self, flow_id: str, plan: Callable[[Stopped], Plan]) -> Submitted:
-        return await self._made(_planned(self._dialect, flow_id, plan))
+    async def go_on(self, flow_id: str, plan: Callable[[Stopped], Plan], ask: Ask | None = None) -> Facts:
+        versions = None if ask is None else ask.versions
+        return await self._made(_planned(self._dialect, flow_id, plan, versions), ask)
 
-    async def _made(self, planning: Script[Plan | Submitted]) -> Submitted:
+    async def _made(self, planning: Script[Plan | Submitted], ask: Ask | None) -> Facts:
         made: list[Spec] = []
         followed: list[Change] = []
-        answer = await self._driver.write(self._create(planning, made, followed))
+        script = self._told(planning, ask, made, followed)
+        done = await self._driver.write(script if ask is None else remembered(self._dialect, ask, script))
         transitions.submitted((spec, self._admission.tables[spec.lifecycle].submit_event) for spec in made)
         _log(followed)
-        return answer
+        return done
+
+    def _told(
+        self, planning: Script[Plan | Submitted], ask: Ask | None, made: list[Spec], followed: list[Change]
+    ) -> Script[Facts]:
+        try:
+            answer = yield from self._create(planning, made, followed)
+        except NotAllowedError as error:
+            if ask is None or ask.op_id is None or made:
+                raise
+            return Facts(refused={"": Refused.by(error)})
+        done = Facts(made=[answer])
+        return done if ask is None else (yield from facts(self._dialect, done, [answer.job_id]))
 
     def _create(
         self, planning: Script[Plan | Submitted], made: list[Spec], followed: list[Change]
@@ -134,36 +160,15 @@ class SqlGraph:
     async def _rows(self, name: str, **params: Any) -> list[Any]:
         return await self._driver.read(rows_of(name, params))
 
-    async def cancel(self, flow_id: str, reason: str, *, hard: bool = False, actor: str = "client") -> int:
-        followed: list[Change] = []
-        done = await self._driver.write(self._cancel(flow_id, reason, hard, actor, followed))
-        _log(followed)
-        return done
-
-    def _cancel(self, flow_id: str, reason: str, hard: bool, actor: str, followed: list[Change]) -> Script[int]:
-        dialect = self._dialect
-        yield Query("lock_flow", {"id": flow_id})
-        rest = yield from cancel_rest(dialect, WORKFLOW, flow_id, reason, followed, actor=actor, hard=hard)
-        if not rest.flow.open:
-            yield from end_flow(dialect, rest.flow, followed, reason=reason)
-        return rest.cancelled
-
-    async def resume(self, flow_id: str, reason: str, actor: str = "client") -> int:
-        followed: list[Change] = []
-        now_ms = await now_of(self._driver)
-        done = await self._driver.write(
-            resume(self._dialect, self._admission, flow_id, reason, actor, now_ms, followed)
-        )
-        _log(followed)
-        return done
-
 
 def _known(plan: Plan) -> Script[Plan | Submitted]:
     yield from ()
     return plan
 
 
-def _planned(dialect: Dialect, flow_id: str, plan: Callable[[Stopped], Plan]) -> Script[Plan | Submitted]:
+def _planned(
+    dialect: Dialect, flow_id: str, plan: Callable[[Stopped], Plan], versions: frozenset[int] | None
+) -> Script[Plan | Submitted]:
     # Locked, so that nobody brings the old one back meanwhile.
     yield Query("lock_flow", {"id": flow_id})
     found = yield Query("get", {"id": flow_id})
@@ -171,6 +176,8 @@ def _planned(dialect: Dialect, flow_id: str, plan: Callable[[Stopped], Plan]) ->
     if not found or not counts:
         raise NotFoundError("flow", flow_id, "holdfast flow list")
     flow = Job._make(found[0])
+    if versions is not None and flow.version not in versions:
+        raise VersionError(flow.id, flow.version)
     before = yield from _retry_of(flow)
     if before is not None:
         return Submitted(before.id, False)

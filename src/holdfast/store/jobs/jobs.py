@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
-from holdfast.kernel.job import Job, Spec
+from holdfast.kernel.decisions import Decide
+from holdfast.kernel.errors import NotFoundError
+from holdfast.kernel.job import Job, Spec, is_id
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.move import Change, effect_of
 from holdfast.kernel.state import OVER
@@ -13,9 +15,11 @@ from holdfast.observe import tracing, transitions
 from holdfast.store.database import Driver, is_there, now_of
 from holdfast.store.jobs.admission import Admission
 from holdfast.store.jobs.applying import apply, ends_nodes, once, pack_applied, unpack_applied
+from holdfast.store.jobs.changing import Changing
 from holdfast.store.jobs.claimer import Claimer
+from holdfast.store.jobs.remembering import facts, remembered
 from holdfast.store.jobs.submitting import submit
-from holdfast.store.port import Applied, Lease, Signal, Stand, Submitted
+from holdfast.store.port import Applied, Ask, Facts, Lease, Signal, Stand, Submitted
 from holdfast.store.read.reads import SqlReads
 from holdfast.store.script import Many, Script, rows_of
 
@@ -53,6 +57,32 @@ class SqlJobs:
             made = (spec for spec, answer in zip(specs, answers, strict=True) if answer.created)
             transitions.submitted((spec, admission.tables[spec.lifecycle].submit_event) for spec in made)
         return answers
+
+    async def make(self, specs: Sequence[Spec], ask: Ask) -> Facts:
+        replaced: list[Change] = []
+        with tracing.send(specs) as sent:
+            script = remembered(self._dialect, ask, self._make(sent, replaced))
+            done = await self._driver.write(script)
+        if not done.again:
+            transitions.applied(replaced, [move.job_id for change in replaced for move in change.moves])
+            made = (spec for spec, answer in zip(sent, done.made, strict=True) if answer.created)
+            transitions.submitted((spec, self._tables[spec.lifecycle].submit_event) for spec in made)
+        return done
+
+    def _make(self, specs: Sequence[Spec], replaced: list[Change]) -> Script[Facts]:
+        done = Facts(made=(yield from submit(self._dialect, self._admission, specs, replaced)))
+        return (yield from facts(self._dialect, done, [done.one.job_id])) if len(specs) == 1 else done
+
+    async def change(self, job_ids: Sequence[str], decide: Decide, ask: Ask) -> Facts:
+        wanted = [job_id.strip().lower() for job_id in job_ids]
+        if strange := [job_id for job_id in wanted if not is_id(job_id)]:
+            raise NotFoundError("job", strange[0], "holdfast job list")
+        changing = Changing(self._dialect, self._tables, wanted, decide, ask)
+        done = await self._driver.write(remembered(self._dialect, ask, changing.script()))
+        if not done.again:
+            transitions.applied(changing.followed, [move.job_id for each in changing.followed for move in each.moves])
+            transitions.submitted((spec, changing.tables[spec.lifecycle].submit_event) for spec in changing.made)
+        return done
 
     async def claim(
         self, queues: Collection[str], limit: int, owner: str, *, start: bool = True, op_id: str | None = None

@@ -16,6 +16,7 @@ from holdfast.store.port.admin import (
     WorkerRow,
     Workers,
 )
+from holdfast.store.port.ask import Answers, Ask, Facts, MismatchError, Refused, VersionError
 from holdfast.store.port.dead import ALL, REPLAYED, DeadLetters, Group, Letter, Letters, Wanted
 from holdfast.store.port.graph import FlowRow, Graph, NewNode, NodeRow, Parent, Plan, Stopped, Way
 from holdfast.store.port.jobs import Applied, Jobs, Lease, Refusal, Signal, Stand, Submitted
@@ -31,13 +32,16 @@ __all__ = [
     "CAP",
     "REPLAYED",
     "Admin",
+    "Answers",
     "ApiKeys",
     "Applied",
     "Artifact",
+    "Ask",
     "Attempt",
     "Dead",
     "DeadLetters",
     "Depth",
+    "Facts",
     "Feed",
     "Filter",
     "FlowRow",
@@ -51,6 +55,7 @@ __all__ = [
     "Letter",
     "Letters",
     "Log",
+    "MismatchError",
     "NewNode",
     "NodeRow",
     "Origin",
@@ -62,6 +67,7 @@ __all__ = [
     "Queues",
     "Reads",
     "Refusal",
+    "Refused",
     "Retained",
     "ScheduleRow",
     "Schedules",
@@ -74,6 +80,7 @@ __all__ = [
     "Store",
     "Submitted",
     "Upkeep",
+    "VersionError",
     "Wakeups",
     "Wanted",
     "Way",

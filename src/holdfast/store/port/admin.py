@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.limit import Gate
+from holdfast.store.port.ask import Answers
 from holdfast.store.port.dead import DeadLetters
 from holdfast.store.port.jobs import Submitted
 
@@ -218,3 +219,5 @@ class Admin(Protocol):
     def keys(self) -> ApiKeys: ...
     @property
     def dead(self) -> DeadLetters: ...
+    @property
+    def answers(self) -> Answers: ...

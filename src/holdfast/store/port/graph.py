@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from holdfast.kernel.graph.dag import Join
 from holdfast.kernel.graph.readiness import Tally, Verdict, decide
 from holdfast.kernel.job import Job, Spec
-from holdfast.store.port.jobs import Submitted
+
+if TYPE_CHECKING:
+    from holdfast.store.port.ask import Ask, Facts
 
 
 class FlowRow(NamedTuple):
@@ -115,23 +117,18 @@ class Stopped(NamedTuple):
 class Graph(Protocol):
     """Flows, and the nodes that they are made of."""
 
-    async def submit(self, flow: Spec, nodes: Sequence[NewNode], on_failure: str) -> Submitted:
-        """Create a flow with all its nodes, or nothing when its key is held by another: that one is the answer."""
+    async def submit(self, flow: Spec, nodes: Sequence[NewNode], on_failure: str, ask: Ask | None = None) -> Facts:
+        """Create a flow with all its nodes, or nothing when its key is held by another: that one is the answer.
+
+        Without `ask` the answer is who it is, and no more of what it is like.
+        """
         ...
 
-    async def go_on(self, flow_id: str, plan: Callable[[Stopped], Plan]) -> Submitted:
+    async def go_on(self, flow_id: str, plan: Callable[[Stopped], Plan], ask: Ask | None = None) -> Facts:
         """Create the flow that is planned to go on with this one; one that was made before is the answer.
 
         It is planned while nobody can bring the old one back. `plan` refuses by raising.
         """
-        ...
-
-    async def cancel(self, flow_id: str, reason: str, *, hard: bool = False, actor: str = "client") -> int:
-        """Cancel every node that has not ended: at once, or by asking its worker. The flow ends with the last one."""
-        ...
-
-    async def resume(self, flow_id: str, reason: str, actor: str = "client") -> int:
-        """Bring a cancelled flow back: its cancelled nodes run, or wait, anew; how many did not end well."""
         ...
 
     async def flow(self, flow_id: str) -> FlowRow: ...

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.move import Change
+
+if TYPE_CHECKING:
+    from holdfast.kernel.decisions import Decide
+    from holdfast.store.port.ask import Ask, Facts
 
 
 class Submitted(NamedTuple):
@@ -76,6 +80,18 @@ class Jobs(Protocol):
         DuplicateKeyError (then nothing of this call is stored), or by cancelling that job. Two specs with one
         key in one call are treated as if submitted one after the other. With `table` the jobs follow it though
         it was not registered here: this process asks for them, and will not run them.
+        """
+        ...
+
+    async def make(self, specs: Sequence[Spec], ask: Ask) -> Facts:
+        """The same for who asks from outside. Of a single job all that is shown of it is among the facts."""
+        ...
+
+    async def change(self, job_ids: Sequence[str], decide: Decide, ask: Ask) -> Facts:
+        """Decide what becomes of jobs while nobody else can move them, and do it.
+
+        NotFoundError for one that is not there. What the decision refuses is left as it is: of several jobs, and under
+        an `op_id`, the answer says why; else it is raised. Flows are locked before their nodes, nodes before others.
         """
         ...
 

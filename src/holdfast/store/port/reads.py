@@ -207,10 +207,10 @@ class Reads(Protocol):
         ...
 
     # Last of the class: its name hides the type's from annotations that follow.
-    async def list(
-        self, where: Filter, *, limit: int = 50, cursor: str | None = None, steps: int | None = None
-    ) -> Page:
-        """One keyset page, newest first. A cursor that was not given out by `list` is a StoreError.
+    async def list(self, *where: Filter, limit: int = 50, cursor: str | None = None, steps: int | None = None) -> Page:
+        """One keyset page of the jobs that any of these filters lets pass, newest first.
+
+        A cursor that was not given out by `list` is a StoreError.
 
         With `steps`, a page passes over about that many jobs at most that do not match, where no index serves all of
         the filter: it may then hold fewer than `limit`, even none, and its cursor leads on.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from holdfast.kernel.job import Job
+
+if TYPE_CHECKING:
+    from holdfast.store.port.ask import Ask, Facts
 
 
 class SealRow(NamedTuple):
@@ -61,6 +64,10 @@ class Upkeep(Protocol):
 
         A job goes with its events, signals, dead letter and keys. None when there was nothing to remove.
         """
+        ...
+
+    async def remove(self, job_ids: Sequence[str], ask: Ask) -> Facts:
+        """The same for who asks from outside. BusyError when there was nothing to remove."""
         ...
 
     async def purge_payloads(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:

@@ -13,7 +13,7 @@ from holdfast.kernel.job import Job, is_id
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import LEASED, Canonical
 from holdfast.store.port import Attempt, Dead, Filter, Page, PurgeRow, Retained, SealRow, SignalRow
-from holdfast.store.read.listing import FIRST_ID, LAST_ID, page, walk
+from holdfast.store.read.listing import FIRST_ID, LAST_ID, Walked, joined, page, walk
 from holdfast.store.script import rows_of
 
 if TYPE_CHECKING:
@@ -178,16 +178,18 @@ class SqlReads:
         return [row[0] for row in await self._rows("key_scopes", limit=limit)]
 
     # Last of the class: its name hides the type's from annotations that follow.
-    async def list(
-        self, where: Filter, *, limit: int = 50, cursor: str | None = None, steps: int | None = None
-    ) -> Page:
+    async def list(self, *where: Filter, limit: int = 50, cursor: str | None = None, steps: int | None = None) -> Page:
         if cursor is not None and not is_id(cursor):
             raise StoreError(
                 f"cursor {cursor!r} was not given out by a list", field="cursor", remedy="start without one"
             )
+        share = None if steps is None else max(1, steps // max(1, len(where)))
+        pages = [await self._page(each, limit, cursor or LAST_ID, share) for each in where]
+        return pages[0] if len(pages) == 1 else page(joined(Walked(*each) for each in pages), limit)
+
+    async def _page(self, where: Filter, limit: int, before: str, steps: int | None) -> Page:
         if where.parent_id is not None and not is_id(where.parent_id):
             return Page([], None)
-        before = cursor or LAST_ID
         found = page(await self._driver.read(walk(where, limit, before, steps or STEPS)), limit)
         while steps is None and len(found.items) < limit and found.next_cursor is not None:
             # A read of its own, so that others have their turn.

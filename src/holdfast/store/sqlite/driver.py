@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from holdfast.kernel.errors import StoreError
+from holdfast.store.open import OLDEST_SQLITE as OLDEST
 from holdfast.store.script import Many, Query, Script
 from holdfast.store.sqlite.dialect import SqliteDialect
 from holdfast.store.statements import named, numbered
@@ -29,8 +30,6 @@ GROUP = 64
 BUSY_TIMEOUT_MS = 60_000
 LISTEN_EVERY_S = 0.02
 AGAIN_S = 0.005
-OLDEST = (3, 38, 0)
-"""The first version with everything that the statements use (`->>`, RETURNING, UPDATE FROM, STRICT)."""
 
 
 def system_clock_ms() -> int:

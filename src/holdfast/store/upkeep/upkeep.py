@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.kernel.errors import BusyError
 from holdfast.kernel.job import Job, is_id
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.policy import Lost
 from holdfast.store.database import Driver, is_there, now_of
 from holdfast.store.jobs.admission import Tables
-from holdfast.store.port import PurgeRow, SealRow
-from holdfast.store.script import rows_of
+from holdfast.store.jobs.remembering import remembered
+from holdfast.store.port import Ask, Facts, PurgeRow, SealRow, VersionError
+from holdfast.store.script import Query, Script, rows_of
 from holdfast.store.upkeep.partitions import wanted, week_of
 from holdfast.store.upkeep.purging import drop_expired, prune, purge_payloads
 
@@ -58,6 +60,20 @@ class SqlUpkeep:
     async def prune(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:
         at_ms = await now_of(self._driver) if now_ms is None else now_ms
         return await self._driver.write(prune(self._dialect, self._tables, _ids(job_ids), at_ms))
+
+    async def remove(self, job_ids: Sequence[str], ask: Ask) -> Facts:
+        script = remembered(self._dialect, ask, self._remove(_ids(job_ids), ask, await now_of(self._driver)))
+        return await self._driver.write(script)
+
+    def _remove(self, job_ids: list[str], ask: Ask, now_ms: int) -> Script[Facts]:
+        jobs = [Job._make(row) for row in (yield Query("get_many", {"ids": self._dialect.array(job_ids)}))]
+        for job in jobs:
+            if ask.versions is not None and job.version not in ask.versions:
+                raise VersionError(job.id, job.version)
+        record = yield from prune(self._dialect, self._tables, job_ids, now_ms)
+        if record is None:
+            raise BusyError("nothing was removed: the log's last events are not sealed yet")
+        return Facts(purged=record)
 
     async def purge_payloads(self, job_ids: Sequence[str], now_ms: int | None = None) -> PurgeRow | None:
         at_ms = await now_of(self._driver) if now_ms is None else now_ms

@@ -9,6 +9,8 @@ from cyclopts import Parameter
 from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Here
 from holdfast.cli.job.bulk import DryRun, Ids, Yes, is_dry, tell
+from holdfast.commands import cancel as cancel_command
+from holdfast.commands import resume as resume_command
 from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.kernel.state import Canonical
 from holdfast.systems.flow.cli.table import counts_words, view_of
@@ -53,7 +55,6 @@ async def cancel(
     yes
         Do it, however many they are.
     """
-    from holdfast.commands import jobs as commands
 
     dry = is_dry(ids, {"name": name}, dry_run=dry_run, yes=yes)
     async with here.store() as store:
@@ -62,9 +63,9 @@ async def cancel(
             done = [flow.id for flow in flows if flow.state == Canonical.WAITING]
             left = {flow.id: f"it is {label(FLOW, flow.state)}" for flow in flows if flow.id not in done}
         elif len(ids) == 1:
-            done, left = [(await commands.cancel(store, flows[0].id, reason, mode, ACTOR)).id], {}
+            done, left = [(await cancel_command.cancel(store, flows[0].id, reason, mode, ACTOR)).id], {}
         else:
-            done, left = await commands.cancel_many(store, flows, reason, mode, ACTOR)
+            done, left = await cancel_command.cancel_many(store, flows, reason, mode, ACTOR)
         items = [_item(await view_of(store, flow_id)) for flow_id in done]
     asked = not dry and any(item["state"] != "CANCELLED" for item in items)
     tell(here, "cancel", "cancelled, or asked to stop" if asked else "cancelled", items, left, dry)
@@ -105,10 +106,9 @@ async def resume(
     reason
         Why, as the events will say.
     """
-    from holdfast.commands import jobs as commands
 
     async with here.store() as store:
-        flow = await commands.resume(store, (await flow_job(store, flow_id)).id, reason, ACTOR)
+        flow = await resume_command.resume(store, (await flow_job(store, flow_id)).id, reason, ACTOR)
         view = await view_of(store, flow.id)
         store.wakeups.ring()
     here.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])

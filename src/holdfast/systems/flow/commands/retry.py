@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.commands.dead import again
-from holdfast.commands.jobs import NotNowError
+from holdfast.commands.anew import again
+from holdfast.kernel.decisions import NotNowError
 from holdfast.kernel.errors import HoldfastError, NotFoundError
 from holdfast.kernel.graph.dag import Join, JoinKind
 from holdfast.kernel.graph.flow_lifecycle import FLOW
@@ -21,7 +21,7 @@ from holdfast.kernel.graph.urgency import Sla, urgency
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.state import SUCCESSFUL, Canonical
-from holdfast.store.port import NewNode, NodeRow, Plan, Stopped, Store, Submitted, Way
+from holdfast.store.port import Ask, Facts, NewNode, NodeRow, Plan, Stopped, Store, Submitted, Way
 
 RETRIABLE = frozenset({Canonical.FAILED, Canonical.CANCELLED})
 
@@ -31,8 +31,12 @@ async def retry(store: Store, flow_id: str, reason: str = "retried", actor: str 
 
     NotAllowedError for a flow that is under way, or that ended well.
     """
+    return (await go_on(store, flow_id, reason, actor, None)).one
+
+
+async def go_on(store: Store, flow_id: str, reason: str, actor: str, ask: Ask | None) -> Facts:
     now_ms = await store.now_ms()
-    return await store.graph.go_on(flow_id, lambda stopped: _plan(stopped, now_ms, reason, actor))
+    return await store.graph.go_on(flow_id, lambda stopped: _plan(stopped, now_ms, reason, actor), ask)
 
 
 async def lineage(store: Store, flow_id: str) -> list[str]:

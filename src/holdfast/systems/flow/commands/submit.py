@@ -18,7 +18,7 @@ from holdfast.kernel.job import Spec
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.state import Canonical
 from holdfast.runtime.task import Options, spec_of
-from holdfast.store.port import NewNode, Submitted
+from holdfast.store.port import NewNode
 from holdfast.systems.flow.declare.node_task import node_task
 from holdfast.systems.flow.handle import FlowHandle
 from holdfast.systems.flow.nodes import needs_run, node_options
@@ -28,7 +28,7 @@ from holdfast.tasks.work import Nothing
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
-    from holdfast.store.port import Store
+    from holdfast.store.port import Ask, Facts, Store
 
 OF_NODES = ("delay", "start_after", "expires", "timeout", "retry_limit", "retry_delay", "retry_backoff")
 """Options of a submit that are about runs: they hold for each node that says nothing else, and not for the flow."""
@@ -36,18 +36,18 @@ OF_NODES = ("delay", "start_after", "expires", "timeout", "retry_limit", "retry_
 
 async def submit(engine: Engine, graph: Graph, payload: str, options: Options) -> FlowHandle:
     """Store all jobs of a flow. `payload` is its input, checked, as JSON text. Only inside the engine's own loop."""
-    answer = await store_flow(engine, await engine.opened(), graph, payload, options)
+    answer = (await store_flow(engine, await engine.opened(), graph, payload, options)).one
     engine.woken()
     return FlowHandle(engine, answer.job_id, answer.created)
 
 
 async def store_flow(
-    engine: Engine, store: Store, graph: Graph, payload: str, options: Options, actor: str = "client"
-) -> Submitted:
+    engine: Engine, store: Store, graph: Graph, payload: str, options: Options, ask: Ask | None = None
+) -> Facts:
     """The same in a given store, which need not be the engine's own; nobody is woken."""
-    flow = flow_spec(engine, graph, payload, options)._replace(actor=actor)
+    flow = flow_spec(engine, graph, payload, options)._replace(actor="client" if ask is None else ask.actor)
     nodes = new_nodes(engine, graph, flow, options, await store.now_ms())
-    return await store.graph.submit(flow, nodes, graph.on_failure.value)
+    return await store.graph.submit(flow, nodes, graph.on_failure.value, ask)
 
 
 def flow_spec(engine: Engine, graph: Graph, payload: str, options: Options) -> Spec:

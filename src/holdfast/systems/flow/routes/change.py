@@ -9,25 +9,21 @@ from starlette.responses import Response
 
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
-from holdfast.api.jobs.idempotency import OnceDep, response
-from holdfast.api.jobs.replies import IfMatch, expected
+from holdfast.api.jobs.idempotency import Once, OnceDep
+from holdfast.api.jobs.replies import IfMatch, versions_of
 from holdfast.api.problems.kinds import missing
 from holdfast.api.shapes.bodies import Cancel, Why
 from holdfast.api.shapes.pages import known_only
-from holdfast.commands import jobs as commands
+from holdfast.kernel import decisions
+from holdfast.kernel.decisions import Decide
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
-from holdfast.kernel.state import Canonical
-from holdfast.store.jobs.requests import Reply, job_now
-from holdfast.store.port import Store, Submitted
-from holdfast.store.script import Script
-from holdfast.systems.flow.commands.retry import flow_job
-from holdfast.systems.flow.commands.retry import retry as go_on
-from holdfast.systems.flow.routes.flows import tell_flow
+from holdfast.store.port import Ask, Facts, Store
+from holdfast.systems.flow.commands.retry import flow_job, go_on
+from holdfast.systems.flow.routes.flows import made_flow, told_flow
 from holdfast.systems.flow.routes.schemas import FlowJob, MadeFlow
 
 router = APIRouter(tags=["flows"])
-STOPPED = (Canonical.WAITING, Canonical.CANCELLED)
 Answers = dict[int | str, dict[str, Any]]
 AS_A_FLOW: Answers = {200: {"model": FlowJob}}
 AS_RETRIED: Answers = {
@@ -43,6 +39,15 @@ async def _found(store: Store, flow_id: str) -> Job:
         raise missing("flow", flow_id, "GET /api/flows lists those that there are") from None
 
 
+async def _change(once: Once, flow_id: str, decide: Decide, if_match: str | None) -> Response:
+    flow = await _found(once.store, flow_id)
+
+    async def change(ask: Ask) -> Facts:
+        return await once.store.jobs.change([flow.id], decide, ask)
+
+    return await once.run(change, lambda done: told_flow(done, flow.id), versions_of(if_match))
+
+
 @router.post("/flows/{id}/cancel", responses=AS_A_FLOW)
 @needs(Scope.WRITE)
 async def cancel(
@@ -50,18 +55,8 @@ async def cancel(
 ) -> Response:
     """Cancel a flow: its nodes at once where no worker has them, else by asking. It ends with the last of them."""
     known_only(request, set())
-    flow = await _found(once.store, id)
     asked = body or Cancel()
-
-    async def cancel(store: Store) -> Job:
-        return await commands.cancel(store, flow.id, asked.reason or "cancelled", asked.mode, once.actor)
-
-    def tell(stopped: int) -> Script[Reply | None]:
-        now = yield from job_now(flow.id)
-        # One that ended a moment ago was not cancelled: whoever asks again is told so.
-        return (yield from tell_flow(flow.id)) if now is not None and now.state in STOPPED else None
-
-    return response(await once.run(cancel, tell, expects=expected(flow, if_match)))
+    return await _change(once, id, decisions.cancel(asked.reason or "cancelled", asked.mode), if_match)
 
 
 @router.post("/flows/{id}/resume", responses=AS_A_FLOW)
@@ -71,16 +66,7 @@ async def resume(
 ) -> Response:
     """Bring a cancelled flow back: its cancelled nodes run, or wait, anew."""
     known_only(request, set())
-    flow = await _found(once.store, id)
-    reason = (body and body.reason) or "resumed"
-
-    async def resume(store: Store) -> Job:
-        return await commands.resume(store, flow.id, reason, once.actor)
-
-    def tell(returned: int) -> Script[Reply | None]:
-        return (yield from tell_flow(flow.id))
-
-    return response(await once.run(resume, tell, expects=expected(flow, if_match)))
+    return await _change(once, id, decisions.resume((body and body.reason) or "resumed"), if_match)
 
 
 @router.post("/flows/{id}/retry", status_code=201, responses=AS_RETRIED)
@@ -93,11 +79,7 @@ async def retry(
     flow = await _found(once.store, id)
     reason = (body and body.reason) or "retried"
 
-    async def retry(store: Store) -> Submitted:
-        return await go_on(store, flow.id, reason, once.actor)
+    async def retry(ask: Ask) -> Facts:
+        return await go_on(once.store, flow.id, reason, once.actor, ask)
 
-    def tell(answer: Submitted) -> Script[Reply | None]:
-        more = {"created": answer.created} | ({} if answer.created else {"message": "it was retried before"})
-        return (yield from tell_flow(answer.job_id, 201 if answer.created else 200, **more))
-
-    return response(await once.run(retry, tell, expects=expected(flow, if_match)))
+    return await once.run(retry, lambda done: made_flow(done, "it was retried before"), versions_of(if_match))

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep, StoreDep
-from holdfast.api.jobs.idempotency import OnceDep, reply, response
+from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import Problem, missing, refusal
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.forms import Origin, origin_of
@@ -20,10 +20,7 @@ from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
 from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.task import Options
-from holdfast.store.jobs.requests import Reply, job_now
-from holdfast.store.port import FlowRow, Store, Submitted
-from holdfast.store.script import Query as Statement
-from holdfast.store.script import Script
+from holdfast.store.port import Ask, Facts, Store
 from holdfast.systems.flow.commands.submit import store_flow
 from holdfast.systems.flow.declare.document import Sent, packed, read
 from holdfast.systems.flow.declare.flow import flows_of
@@ -64,14 +61,10 @@ async def start(
     payload = _input(signature, asked.input)
     options = _options(asked, origin)
 
-    async def submit(store: Store) -> Submitted:
-        return await store_flow(engine, store, graph, payload, options, origin.actor)
+    async def submit(ask: Ask) -> Facts:
+        return await store_flow(engine, once.store, graph, payload, options, ask)
 
-    def tell(answer: Submitted) -> Script[Reply | None]:
-        more = {"created": answer.created} | ({} if answer.created else {"message": EXISTS})
-        return (yield from tell_flow(answer.job_id, 201 if answer.created else 200, **more))
-
-    return response(await once.run(submit, tell))
+    return await once.run(submit, lambda done: made_flow(done, EXISTS))
 
 
 def _planned(engine: Engine, name: str, asked: NewFlow) -> Sent:
@@ -108,14 +101,17 @@ def _options(asked: NewFlow, origin: Origin) -> Options:
     return Options(**{"correlation_id": origin.correlation_id, **given}, trace_id=origin.trace_id)
 
 
-def tell_flow(flow_id: str, status: int = 200, **more: Any) -> Script[Reply | None]:
-    """A flow as the transaction sees it, as an answer; None when there is no such flow."""
-    job = yield from job_now(flow_id)
-    counts = yield Statement("flow", {"id": flow_id})
-    if job is None:
-        return None
-    said = summary(job, FlowRow(*counts[0]) if counts else None) | more
+def told_flow(done: Facts, flow_id: str, status: int = 200, **more: Any) -> Reply:
+    """A flow as it stood when something was done to it."""
+    job = done.jobs[flow_id]
+    said = summary(job, done.flows.get(flow_id)) | more
     return reply(status, said, ETag=f'"{job.version}"', Location=f"/api/flows/{job.id}")
+
+
+def made_flow(done: Facts, exists: str) -> Reply:
+    made = done.one
+    more = {"created": made.created} | ({} if made.created else {"message": exists})
+    return told_flow(done, made.job_id, 201 if made.created else 200, **more)
 
 
 @router.get("/flows", response_model=schemas.Page[FlowJob], response_model_exclude_unset=True)

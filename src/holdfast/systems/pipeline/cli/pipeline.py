@@ -158,7 +158,7 @@ async def cancel(
     reason
         Why; it is kept with the run.
     """
-    from holdfast.commands.jobs import cancel as cancel_job
+    from holdfast.commands.cancel import cancel as cancel_job
 
     async with here.store() as store:
         view = await view_of(store, run_id)

@@ -12,20 +12,19 @@ from uuid_utils import uuid4
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep, StoreDep
-from holdfast.api.jobs.idempotency import OnceDep, reply, response
+from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import missing, refusal
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.bodies import Args, Body, Cancel, Key, Text
 from holdfast.api.shapes.forms import Origin, origin_of
 from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of, known_only
-from holdfast.commands import jobs as commands
-from holdfast.kernel.errors import HoldfastError, NotAllowedError, NotFoundError, PayloadError
+from holdfast.kernel import decisions
+from holdfast.kernel.decisions import Decision, Stands, Stay
+from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.state import OVER, RANK
 from holdfast.runtime.engine import Engine
-from holdfast.store.jobs.requests import Reply, job_now
-from holdfast.store.port import Applied, Store, Submitted
-from holdfast.store.script import Script
+from holdfast.store.port import Ask, Facts, Store
 from holdfast.systems.pipeline.declare.pipeline import Pipeline
 from holdfast.systems.pipeline.views import declared_stages, pipeline_job, pipeline_views
 from holdfast.views.listing import FilterError, list_jobs
@@ -97,15 +96,10 @@ async def start(request: Request, body: NewRun, engine: EngineDep, caller: Calle
     known_only(request, set())
     spec = _spec(engine, body, origin_of(request, caller))
 
-    async def submit(store: Store) -> list[Submitted]:
-        return await store.jobs.submit([spec])
+    async def make(ask: Ask) -> Facts:
+        return await once.store.jobs.make([spec], ask)
 
-    def tell(answers: list[Submitted]) -> Script[Reply | None]:
-        [answer] = answers
-        job = yield from job_now(answer.job_id)
-        return None if job is None else _started(job, answer.created)
-
-    return response(await once.run(submit, tell))
+    return await once.run(make, lambda done: _started(done.jobs[done.one.job_id], done.one.created))
 
 
 def _spec(engine: Engine, body: NewRun, origin: Origin) -> Spec:
@@ -171,24 +165,20 @@ async def cancel(request: Request, id: str, once: OnceDep, body: Cancel | None =
     job = await run_of(once.store, id)
     asked = body or Cancel()
 
-    async def act(store: Store) -> Reply | Job:
-        now = await run_of(store, job.id)
-        if RANK[now.state] >= OVER:
-            return _already(store, now)
-        try:
-            return await commands.cancel(store, job.id, asked.reason or "cancelled", asked.mode, once.actor)
-        except NotAllowedError:  # it ended a moment ago
-            return _already(store, await run_of(store, job.id))
+    decide = decisions.cancel(asked.reason or "cancelled", asked.mode)
 
-    def tell(result: Any) -> Script[Reply | None]:
-        yield from ()
-        moved = result.versions if isinstance(result, Applied) else result
-        return reply(200, {"cancelled": True}) if moved else None
+    def unless_over(stands: Stands) -> Decision:
+        return Stay() if RANK[stands.job.state] >= OVER else decide(stands)
 
-    return response(await once.run(act, tell))
+    async def change(ask: Ask) -> Facts:
+        return await once.store.jobs.change([job.id], unless_over, ask)
+
+    return await once.run(change, lambda done: _cancelled(once.store, done.jobs[job.id], job.id in done.moved))
 
 
-def _already(store: Store, job: Job) -> Reply:
+def _cancelled(store: Store, job: Job, by_this: bool) -> Reply:
+    if by_this:
+        return reply(200, {"cancelled": True})
     state = store.tables[job.lifecycle].state(job.state)
     return reply(200, {"cancelled": False, "reason": f"Job is already {state}"})
 
