@@ -31,7 +31,7 @@ BUILT_IN_EXECUTORS: Mapping[str, str] = MappingProxyType(
     {
         "loop": "holdfast.executors.inline:Inline",
         "thread": "holdfast.executors.threaded:Threaded",
-        "process": "holdfast.executors.apart:Apart",
+        "process": "holdfast.executors.spawned:Spawned",
     }
 )
 NONE: Mapping[str, Any] = MappingProxyType({})

@@ -88,7 +88,7 @@ class Handle(Protocol):
         """What is new since the last call."""
         ...
 
-    def said(self) -> Said:
+    def notes(self) -> Said:
         """What is to be kept beside the outcome, as it stands."""
         ...
 

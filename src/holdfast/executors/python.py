@@ -23,7 +23,7 @@ class Misfit:
     def poll(self) -> Words:
         return QUIET
 
-    def said(self) -> Said:
+    def notes(self) -> Said:
         return SILENT
 
     def cancel(self, how: Stop, asked: str | None = None) -> None: ...
@@ -53,7 +53,7 @@ class FunctionHandle:
         state.changed = False
         return Words(lines, state.to_json())
 
-    def said(self) -> Said:
+    def notes(self) -> Said:
         return SILENT if self._ctx is None else self._ctx.said()
 
     def cancel(self, how: Stop, asked: str | None = None) -> None:

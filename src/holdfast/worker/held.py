@@ -33,8 +33,8 @@ class Held(Run):
         """Whether its time is over, noticed or not: a handler may have kept the loop from looking."""
         return self.ends_s is not None and time.monotonic() > self.ends_s
 
-    def said(self) -> Said:
-        return SILENT if self.handle is None else self.handle.said()
+    def notes(self) -> Said:
+        return SILENT if self.handle is None else self.handle.notes()
 
     def begun(self, handle: Handle) -> None:
         """It runs now, and hears what it was asked before it did."""

@@ -184,7 +184,7 @@ class Worker:
             chance=random.random(),  # noqa: S311 - spreads back-offs, guards nothing
             retry=held.terms.retry,
             on_exhausted=task.on_exhausted,
-            said=held.said(),
+            said=held.notes(),
         )
         if follow is not None:
             move = move._replace(follow=follow)

@@ -18,7 +18,7 @@ from holdfast.tasks.context import Context
 from holdfast.tasks.work import Python
 
 
-class Apart:
+class Spawned:
     reach: Literal["process"] = "process"
 
     def __init__(self, site: Site) -> None:
