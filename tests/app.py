@@ -55,14 +55,14 @@ async def block(seconds: float) -> str:
 
 def regex(seconds: float) -> str:
     """Holds the interpreter inside C code, where nobody can take it away, for at least this long in one go."""
-    length = 18
+    length = 100
     while True:
         began = time.monotonic()
-        re.match(r"(a+)+$", "a" * length + "b")
+        re.match(r".*.*.*b", "a" * length)
         took = time.monotonic() - began
         if took >= seconds:
             return "done"
-        length += max(1, math.ceil(math.log2(seconds / took)))  # each letter doubles it
+        length = math.ceil(length * (1.1 * seconds / took) ** (1 / 3))  # twice as many letters take eight times as long
 
 
 def crash(file: str, how: str) -> str:
@@ -116,9 +116,11 @@ def app_on(url: str) -> Engine:
     short: dict[str, Any] = {"lease": "1s", "retries": 5, "backoff": "10ms"}
     app.task(**short)(nap)
     app.task(**short)(anap)
-    app.task(**short)(spin)
-    app.task(**short)(block)
-    app.task(**short)(regex)
+    # Half of what is left of a lease is the heart's to be heard in: beside other work, half a second is soon over.
+    hogs = short | {"lease": "2s"}
+    app.task(**hogs)(spin)
+    app.task(**hogs)(block)
+    app.task(**hogs)(regex)
     app.task(retries=5, backoff="10ms", executor="process")(crash)
     app.task(executor="process")(whoami)
     app.task(add)

@@ -25,14 +25,14 @@ from tests.working import events_of, signals_of, until, worker_process, working
 def test_a_handler_that_hogs_the_interpreter_keeps_its_lease(
     app: Engine, database: str, tmp_path: Path, hog: str
 ) -> None:
-    """In pure Python, in the loop itself, and inside C code: for three leases of a second each.
+    """In pure Python, in the loop itself, and inside C code: for more than two leases of two seconds each.
 
     The chores run elsewhere: a write that C code comes in between would keep SQLite's one lock for as long.
     """
     log = tmp_path / "log"
     with worker_process(database, log, concurrency=2, chores=False), working(app, queues="none", chores=True):
         until(lambda: "heart_ready" in log.read_text())
-        job = app.submit(hog, {"seconds": 3.2})
+        job = app.submit(hog, {"seconds": 4.4})
         assert job.wait(90) == "succeeded"
     assert [event.type for event in events_of(app, job.id)] == [
         "job_submitted",
@@ -41,7 +41,7 @@ def test_a_handler_that_hogs_the_interpreter_keeps_its_lease(
         "job_succeeded",
     ]
     assert app.get_job(job.id).attempt == 1
-    assert len([row for row in signals_of(app, job.id) if row.type == "job_lease_renewed"]) >= 4
+    assert len([row for row in signals_of(app, job.id) if row.type == "job_lease_renewed"]) >= 3, "one at each half"
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_a_handler_that_hogs_the_interpreter_keeps_its_lease(
 def test_what_cannot_be_renewed_is_stopped_before_the_lease_ends(app: Engine) -> None:
     ended: list[float] = []
 
-    @app.task(lease="2s")
+    @app.task(lease="4s")
     async def long() -> None:
         began_s = time.monotonic()
         try:
@@ -67,7 +67,7 @@ def test_what_cannot_be_renewed_is_stopped_before_the_lease_ends(app: Engine) ->
         finally:
             os.kill(_pid(worker), signal.SIGCONT)
         until(lambda: ended)
-        assert 1.5 < ended[0] < 2.0, "late enough for a slow renewal, and before another may have it"
+        assert 3.0 < ended[0] < 4.0, "late enough for a slow renewal, and before another may have it"
         assert job.state() == "running", "the store decides, not the worker"
         assert worker.running == {}
 

@@ -16,8 +16,8 @@ from tests.engines import STORES
 pytestmark = pytest.mark.slow
 
 LIMIT_S = 0.1
-TRIES = 3
-"""The fastest of so many: the machine has other things to do, the statement has not."""
+TRIES = 10
+"""The fastest of so many at most: the machine has other things to do, the statement has not."""
 
 
 @pytest.fixture(scope="module", params=STORES)
@@ -47,7 +47,7 @@ def fastest(client: Client, path: str, **params: Any) -> tuple[float, Any]:
         times.append(time.perf_counter() - began_s)
         assert answer.status_code == 200, answer.text
         body = answer.json() if "json" in answer.headers["content-type"] else answer.text
-        if times[-1] < LIMIT_S / 2:
+        if times[-1] < LIMIT_S:
             break
     return min(times), body
 
