@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pytest
 
 from holdfast import Engine
+from holdfast.store.port import Store
 from holdfast.testing import MovableClock
 
 STORES = ["sqlite", "postgres"]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def address(request: pytest.FixtureRequest, folder: Path, name: str = "jobs.db") -> str:
@@ -31,3 +35,16 @@ def engine_on(url: str, clock: MovableClock | None = None) -> Iterator[Engine]:
         yield engine
     finally:
         engine.close()
+
+
+def on_store(
+    app: Engine, work: Callable[Concatenate[Store, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
+) -> R:
+    """What the store's port answers in the engine's own loop; whoever waits for work looks again."""
+
+    async def run() -> R:
+        done = await work(await app.opened(), *args, **kwargs)
+        app.woken()
+        return done
+
+    return app.portal.call(run())

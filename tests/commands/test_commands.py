@@ -16,7 +16,7 @@ from holdfast.kernel.retry import RetryPolicy
 from holdfast.store.port import Lease, Store
 from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.testing import MovableClock, drain
-from tests.engines import STORES, address, engine_on
+from tests.engines import STORES, address, engine_on, on_store
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_running_job_is_not_retried(app: Engine) -> None:
     def idle() -> None: ...
 
     job = idle.submit()
-    app.portal.call(app._on(lambda store: store.jobs.claim(["default"], 1, "worker-1")))
+    on_store(app, lambda store: store.jobs.claim(["default"], 1, "worker-1"))
     with pytest.raises(NotAllowedError, match="is running"):
         app.retry_job(job.id)
     with pytest.raises(NotFoundError):
@@ -145,15 +145,15 @@ def test_a_finished_job_is_deleted_with_all_that_it_left(app: Engine) -> None:
     async def left(store: Store) -> tuple[int, int]:
         return len(await store.kept.artifacts(done.id)), len(await store.kept.steps(done.id))
 
-    assert app.portal.call(app._on(left)) == (1, 1)
+    assert on_store(app, left) == (1, 1)
     with pytest.raises(NotAllowedError, match=f"holdfast job cancel {alive.id}, first"):
-        app.portal.call(app._on(delete, [done.id, alive.id]))
-    record = app.portal.call(app._on(delete, [done.id])).purged
+        on_store(app, delete, [done.id, alive.id])
+    record = on_store(app, delete, [done.id]).purged
     assert record is not None
     assert record.jobs == 1
     with pytest.raises(NotFoundError):
         app.get_job(done.id)
-    assert app.portal.call(app._on(left)) == (0, 0)
+    assert on_store(app, left) == (0, 0)
     assert clean(app)
 
 
@@ -164,7 +164,7 @@ def test_cancel_and_resume_from_every_state_that_is_not_the_end(app: Engine) -> 
         raise TransientError("not yet")
 
     created, retrying, active = node.submit(), node.submit(), node.options(queue="held").submit()
-    app.portal.call(app._on(lambda store: store.jobs.claim(["held"], 1, "worker-1")))
+    on_store(app, lambda store: store.jobs.claim(["held"], 1, "worker-1"))
     assert (created.state(), active.state()) == ("CREATED", "ACTIVE")
     assert app.cancel_job(created.id, "not needed") == "CANCELLED"
     assert app.cancel_job(active.id, "now", mode="hard") == "CANCELLED"
@@ -184,10 +184,10 @@ def test_many_are_cancelled_each_as_it_stands(app: Engine) -> None:
     def idle() -> None: ...
 
     queued, held, over = idle.submit(), idle.options(queue="held").submit(), idle.options(queue="over").submit()
-    app.portal.call(app._on(lambda store: store.jobs.claim(["held"], 1, "worker-1")))
+    on_store(app, lambda store: store.jobs.claim(["held"], 1, "worker-1"))
     app.cancel_job(over.id)
     jobs = [job.job() for job in (queued, held, over)]
-    done, left = app.portal.call(app._on(cancel_many, jobs, "all of it"))
+    done, left = on_store(app, cancel_many, jobs, "all of it")
     assert done == [queued.id, held.id]
     assert list(left) == [over.id]
     assert queued.state() == "cancelled"
@@ -203,22 +203,22 @@ def test_the_depth_of_queues(app: Engine, clock: MovableClock) -> None:
     clock.advance("4s")
     idle.options(queue="texts", delay="1h").submit()
     idle.options(queue="held").submit()
-    app.portal.call(app._on(lambda store: store.jobs.claim(["held"], 1, "worker-1")))
+    on_store(app, lambda store: store.jobs.claim(["held"], 1, "worker-1"))
     app.pause_queue("quiet", "deploy")
-    depths = app.portal.call(app._on(lambda store: store.admin.queues.depths()))
+    depths = on_store(app, lambda store: store.admin.queues.depths())
     assert depths.keys() == {"texts", "held"}
     texts = depths["texts"]
     assert (texts.queued, texts.due, texts.leased, texts.oldest_due_ms) == (4, 3, 0, clock() - 4_000)
     assert (depths["held"].queued, depths["held"].leased) == (0, 1)
     clock.advance("1s")
     app.pause_queue("quiet")
-    pause = app.portal.call(app._on(lambda store: store.admin.queues.pauses()))["quiet"]
+    pause = on_store(app, lambda store: store.admin.queues.pauses())["quiet"]
     assert (pause.at_ms, pause.reason) == (clock() - 1_000, "deploy")
-    [lease] = app.portal.call(app._on(lambda store: store.admin.queues.leases()))
+    [lease] = on_store(app, lambda store: store.admin.queues.leases())
     assert lease.lease_owner == "worker-1"
-    assert app.portal.call(app._on(lambda store: store.admin.queues.lost())) == 0
+    assert on_store(app, lambda store: store.admin.queues.lost()) == 0
     clock.advance("2m")
-    assert app.portal.call(app._on(lambda store: store.admin.queues.lost())) == 1
+    assert on_store(app, lambda store: store.admin.queues.lost()) == 1
 
 
 @pytest.mark.rule("C03")
@@ -246,7 +246,7 @@ def test_the_triggers_of_a_crawl_do_what_their_names_say(app: Engine, clock: Mov
         assert renewed.lease_until_ms == clock() + 90_000
         clock.advance("91s")  # none for 90 s: rescheduled
 
-    app.portal.call(app._on(start_and_beat))
+    on_store(app, start_and_beat)
     drain(app, move_clock="1h")
     assert [event.type for event in accepted.events()][1:] == [
         "job_started",
@@ -255,7 +255,7 @@ def test_the_triggers_of_a_crawl_do_what_their_names_say(app: Engine, clock: Mov
         "job_succeeded",
     ]
     assert accepted.result(timeout=1) == {"documents": 3}
-    signals = app.portal.call(app._on(lambda store: store.reads.signals(accepted.id)))
+    signals = on_store(app, lambda store: store.reads.signals(accepted.id))
     assert {signal.type for signal in signals} >= {"job_lease_renewed", PROGRESS}
 
     permanent, transient, unwanted = crawl.submit("invalid_url"), crawl.submit("network_error"), crawl.submit()

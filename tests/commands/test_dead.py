@@ -18,7 +18,7 @@ from holdfast.store.port import Letter, Store, Wanted
 from holdfast.tasks.signature import ArgumentsError
 from holdfast.testing import MovableClock, drain
 from holdfast.views.letters import group_view, letter_view
-from tests.engines import STORES, address, engine_on
+from tests.engines import STORES, address, engine_on, on_store
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_of_sixteen_replays_at_once_one_makes_the_job(
             assert sum(answer[old.id].created for answer in answers) == 1
             return [answer[old.id].job_id for answer in answers]
 
-        ids = app.portal.call(app._on(race))
+        ids = on_store(app, race)
         assert len(set(ids)) == 1
         assert len(app.list_jobs(limit=50)) == 2
 
@@ -212,7 +212,7 @@ def test_what_has_no_letter_cannot_be_replayed(app: Engine) -> None:
         with pytest.raises(NotFoundError, match="dead letter"):
             app.replay(job_id)
     with pytest.raises(NotFoundError):
-        app.portal.call(app._on(replay, [old.id, alive.id]))
+        on_store(app, replay, [old.id, alive.id])
     assert one_letter(app, old.id).resolution is None
 
 
@@ -223,7 +223,7 @@ def test_a_purged_payload_cannot_be_replayed(app: Engine) -> None:
     async def purge(store: Store) -> None:
         await store.upkeep.purge_payloads([old.id])
 
-    app.portal.call(app._on(purge))
+    on_store(app, purge)
     with pytest.raises(HoldfastError, match="was purged"):
         app.replay(old.id)
 
@@ -239,7 +239,7 @@ def test_groups_and_filters(app: Engine, clock: MovableClock) -> None:
     clock.advance("5s")
     wrong = other.submit()
     drain(app)
-    groups = app.portal.call(app._on(lambda store: store.admin.dead.groups()))
+    groups = on_store(app, lambda store: store.admin.dead.groups())
     # Messages that differ only in what they quote are one group.
     assert [(group.letters, group.example.task) for group in groups] == [(3, "fetch"), (1, "other")]
     assert groups[0].example.job_id == urls[-1]
@@ -270,12 +270,12 @@ def test_pages_of_letters(app: Engine) -> None:
             if cursor is None:
                 return found
 
-    found = app.portal.call(app._on(pages))
+    found = on_store(app, pages)
     assert [len(page) for page in found] == [3, 3, 1]
     assert sorted(job_id for page in found for job_id in page) == sorted(job.id for job in jobs)
     for cursor in ("here", "1.x", ".", "-1.01a1e486-9b94-7462-b48a-b24f9d0ff710"):
         with pytest.raises(HoldfastError, match="was not given out"):
-            app.portal.call(app._on(_page, cursor))
+            on_store(app, _page, cursor)
 
 
 async def _page(store: Store, cursor: str) -> None:
@@ -289,11 +289,11 @@ def test_a_discarded_letter_stays_on_record(app: Engine) -> None:
     async def discard(store: Store) -> list[str]:
         return await store.admin.dead.discard([first.id, "what"], "not needed")
 
-    assert app.portal.call(app._on(discard)) == [first.id]
-    assert app.portal.call(app._on(discard)) == []
+    assert on_store(app, discard) == [first.id]
+    assert on_store(app, discard) == []
     assert one_letter(app, first.id).resolution == "discarded: not needed"
     assert [letter.job_id for letter in app.dead_letters()] == [second.id]
-    assert app.portal.call(app._on(lambda store: store.admin.dead.counts())) == (1, 1)
+    assert on_store(app, lambda store: store.admin.dead.counts()) == (1, 1)
     # Discarded by mistake: it can still be helped.
     assert app.replay(first.id).job().parent_id == first.id
 
@@ -302,11 +302,11 @@ def test_replays_keep_the_count_and_every_invariant(app: Engine, clock: MovableC
     poison(app)
     jobs = [app.submit("fetch", {"url": f"ftp://{n}"}) for n in range(5)]
     drain(app, move_clock="1m")
-    answers = app.portal.call(app._on(replay, [job.id for job in jobs], edits={"url": "https://a"}))
+    answers = on_store(app, replay, [job.id for job in jobs], edits={"url": "https://a"})
     assert list(answers) == sorted(job.id for job in jobs)
-    app.portal.call(app._on(replay, [job.id for job in jobs]))
+    on_store(app, replay, [job.id for job in jobs])
     drain(app, move_clock="1m")
-    counts = app.portal.call(app._on(lambda store: store.reads.counts()))
+    counts = on_store(app, lambda store: store.reads.counts())
     assert counts == {(DURABLE.name, "dead_lettered"): 5, (DURABLE.name, "succeeded"): 5}
     report = asyncio.run(audit(app.url))
     assert (report.jobs, report.total_violations) == (10, 0)

@@ -18,7 +18,7 @@ from holdfast.kernel.settle import dead_letter
 from holdfast.runtime.handle import JobHandle
 from holdfast.store.port import Store
 from holdfast.testing import MovableClock, drain
-from tests.engines import engine_on
+from tests.engines import engine_on, on_store
 from tests.working import events_of, until, working
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -87,27 +87,27 @@ def test_every_arrow_of_the_document_is_taken_and_no_other(app: Engine) -> None:
     assert waiting.cancel("never mind") == "cancelled"
     assert arrows(app, waiting.id) == [*queued, ("queued", "cancelled")]
     corrupt = idle.submit()
-    app.portal.call(app._on(bury, corrupt.id))
+    on_store(app, bury, corrupt.id)
     assert arrows(app, corrupt.id) == [*queued, ("queued", "dead_lettered")]
     for end in ("cancelled", "dead_lettered"):
         held = idle.submit()
-        app.portal.call(app._on(claim))
+        on_store(app, claim)
         if end == "cancelled":
             assert held.cancel("now", mode="hard") == end
         else:
-            app.portal.call(app._on(bury, held.id))
+            on_store(app, bury, held.id)
         assert arrows(app, held.id) == [*assigned, ("assigned", end)]
 
     # A claim is not a start: the start is a step of its own, by the one that has the lease.
     started = idle.submit()
-    app.portal.call(app._on(claim))
+    on_store(app, claim)
 
     async def start(store: Store, owner: str) -> bool:
         [job] = await store.reads.get_many([started.id])
         return bool((await store.jobs.apply(move(DURABLE, [job], Command.START, actor=owner, owner=owner))).versions)
 
-    assert not app.portal.call(app._on(start, "worker-2"))
-    assert app.portal.call(app._on(start, "worker-1"))
+    assert not on_store(app, start, "worker-2")
+    assert on_store(app, start, "worker-1")
     assert arrows(app, started.id) == running
 
 
@@ -207,7 +207,7 @@ def test_one_line_for_each_transition_whoever_makes_it(database: str, caplog: py
             assert len(await store.jobs.claim(["default"], 2, "worker-1")) == 2
             clock.advance("2m")  # both are silent: one goes on as the next attempt, one is taken over
 
-        app.portal.call(app._on(lose))
+        on_store(app, lose)
         drain(app, move_clock=True)
         jobs.append(never.submit())
         jobs[-1].cancel("by hand")

@@ -20,7 +20,7 @@ from holdfast.testing import MovableClock, drain
 from holdfast.views.job import job_view
 from holdfast.worker.renewer_process import Heart
 from tests.app import note, noted
-from tests.engines import engine_on
+from tests.engines import engine_on, on_store
 from tests.working import events_of, job_of, signals_of, until, working
 
 COUNTERS = (
@@ -95,7 +95,7 @@ def test_every_trigger_exists_under_its_name_and_does_what_it_says(database: str
         assert str(CRAWL.state("cancelled")) == "canceled"
 
     with engine_on(database, clock) as app:
-        app.portal.call(app._on(act))
+        on_store(app, act)
 
 
 @pytest.mark.slow
@@ -254,7 +254,7 @@ def test_a_beat_every_10_s_and_after_90_s_of_silence_timeout_soft(database: str)
             clock.advance("1s")
             assert await Reaper(store).run_once() == 1
 
-        app.portal.call(app._on(beats_then_silence))
+        on_store(app, beats_then_silence)
         assert silent.state() == "retry_pending"
         lost = silent.events()[-1]
         assert (lost.type, lost.reason, lost.attempt) == ("job_lease_expired", "timeout_soft", 2)
