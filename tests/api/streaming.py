@@ -16,8 +16,8 @@ from fastapi import FastAPI
 from holdfast import Engine
 from holdfast.api.jobs import events_stream as stream
 from holdfast.api.jobs import stream as job_stream
+from holdfast.api.jobs.hub import Hub
 from holdfast.api.problems.handlers import install
-from holdfast.views.follower import Hub
 
 
 def app_with_streams(engine: Engine, hub: Hub | None = None) -> FastAPI:

@@ -15,11 +15,11 @@ import pytest
 
 from holdfast import Context, Engine, PermanentError
 from holdfast.api.jobs import events_stream as stream_module
+from holdfast.api.jobs.hub import Hub
 from holdfast.kernel.event import Event
 from holdfast.runtime.task import Task
 from holdfast.store.read.log import FeedReader
-from holdfast.views import follower as hub_module
-from holdfast.views.follower import Hub
+from holdfast.views import follower as follower_module
 from tests.api.streaming import Message, Served, app_with_streams, reading, serving
 from tests.engines import address
 from tests.load.sites import specs
@@ -258,7 +258,7 @@ async def test_50_clients_have_one_reader(served: Served, monkeypatch: pytest.Mo
         took_s = time.monotonic() - began_s
     assert all(each == [event.pos for event in log_of(served.engine)] for each in found)
     # One look per submit at most, and one every LOOK_EVERY_S: 50 readers of their own would make 50 times as many.
-    assert reads - before <= 40 * 2 + took_s / hub_module.GATHER_S
+    assert reads - before <= 40 * 2 + took_s / follower_module.GATHER_S
     assert reads - before < 400
     await gone(served)
 
@@ -270,7 +270,7 @@ async def gone(served: Served) -> None:
 
 @pytest.mark.slow
 async def test_a_slow_client_is_cut_and_resumes(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub_module, "SLOW_S", 0.1)
+    monkeypatch.setattr(follower_module, "SLOW_S", 0.1)
     hub = engine.portal.call(_made(engine, ring_events=256))
     with serving(engine, app_with_streams(engine, hub)) as served:
         task = add_of(engine)
@@ -283,7 +283,7 @@ async def test_a_slow_client_is_cut_and_resumes(engine: Engine, monkeypatch: pyt
             # Nothing is read while far more than the ring, the socket and the transport hold goes by.
             for n in range(20):
                 await asyncio.to_thread(task.submit_many, [(n, m) for m in range(1_000)])
-            await asyncio.sleep(2 * hub_module.SLOW_S)
+            await asyncio.sleep(2 * follower_module.SLOW_S)
             assert served.hub.followers == 1
             heard = await asyncio.to_thread(_drain, slow)
         assert b": too slow" in heard
@@ -344,7 +344,7 @@ async def _one_line(reader: Any) -> None:
 
 
 async def test_a_quiet_stream_is_pinged_with_its_position(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub_module, "PING_EVERY_S", 0.05)
+    monkeypatch.setattr(follower_module, "PING_EVERY_S", 0.05)
     await asyncio.to_thread(served.engine.submit, "add", {"a": 1, "b": 2})
     top = log_of(served.engine)[-1].pos
     text = ""

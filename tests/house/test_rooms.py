@@ -45,7 +45,7 @@ NOT_AT_HOME = {
         "holdfast.worker.writer",
     ],
     "asyncpg": ["holdfast.cli.operate.bench", "holdfast.cli.operate.checkup", "holdfast.cli.proof.db_check"],
-    "fastapi": ["holdfast.views.follower"],
+    "fastapi": [],
     "starlette": [],
     "uvicorn": [],
     "cyclopts": [],

@@ -22,6 +22,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import State
+from holdfast.runtime import events as outside
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.near import Near
 from holdfast.runtime.portal import Portal
@@ -159,10 +160,10 @@ class Engine:
         `where` may name jobs, tasks, queues, lifecycles and states, each as a list: only their events come then. An
         event's `pos` is where to go on from after a pause.
         """
-        return following.one_by_one(self.portal, self.follow_batches(after, where))
+        return outside.one_by_one(self.portal, self.follow_batches(after, where))
 
     def afollow(self, *, after: int | None = None, **where: Collection[str]) -> AsyncIterator[Event]:
-        return following.aone_by_one(self.portal, self.follow_batches(after, where))
+        return outside.aone_by_one(self.portal, self.follow_batches(after, where))
 
     async def follow_batches(
         self, after: int | None, where: Mapping[str, Collection[str]]

@@ -7,21 +7,16 @@ ring it reads from the store until it meets it; one that takes its events too sl
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Annotated
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-from fastapi import Depends, Request
-from fastapi.sse import format_sse_event
-
-from holdfast.api.problems.kinds import Problem
 from holdfast.kernel.event import Event
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.observe.logs import get_logger
-from holdfast.runtime.engine import Engine
-from holdfast.store.port import Feed, Origin, Wakeups
+from holdfast.store.port import Feed, Origin, Store, Wakeups
 from holdfast.views.following import Origins, Wanted
 from holdfast.views.job import event_view
 from holdfast.views.ring import Ring, Told
@@ -43,15 +38,37 @@ LINGER_S = 30.0
 log = get_logger("holdfast.streams")
 
 
-class Hub:
-    """Only inside the engine's own loop."""
+class Note(StrEnum):
+    """What a follower is told beside events."""
 
-    def __init__(self, engine: Engine, *, max_streams: int = 256, ring_events: int | None = None) -> None:
-        self.max_streams = max_streams
+    PING = "ping"
+    SLOW = "slow"
+    DOWN = "down"
+
+
+class Piece(NamedTuple):
+    """What goes out next: events as text, or a note; and how far a follower is by then."""
+
+    position: int
+    text: bytes = b""
+    note: Note | None = None
+
+
+class Follower:
+    """Only inside the loop in which `opened` gives the store. `write` is how an event looks where it is sent."""
+
+    def __init__(
+        self,
+        opened: Callable[[], Awaitable[Store]],
+        write: Callable[[int, dict[str, Any]], bytes],
+        *,
+        ring_events: int | None = None,
+    ) -> None:
+        self._opened = opened
+        self._write = write
         self.followers = 0
         self.closing = False
         self.news = asyncio.Event()
-        self._engine = engine
         self._ring_events = ring_events
         self._ring: Ring | None = None
         self._feed: Feed | None = None
@@ -60,13 +77,6 @@ class Hub:
         self._reading = asyncio.Lock()
         self._asked_s = 0.0
         self._task: asyncio.Task[None] | None = None
-
-    def check_room(self) -> None:
-        if self.closing:
-            raise Problem("too_busy", "the server is going down", headers={"Retry-After": "2"})
-        if self.followers >= self.max_streams:
-            said = f"{self.max_streams} streams are open, and no more may be"
-            raise Problem("too_busy", said, headers={"Retry-After": "5"})
 
     @contextmanager
     def follower(self) -> Iterator[None]:
@@ -84,35 +94,31 @@ class Hub:
             pass
         return self._here.position
 
-    async def follow(self, after: int, wanted: Wanted) -> AsyncGenerator[bytes]:
-        """What is wanted of the log behind a position, as it is sent, until the hub closes or the follower is cut."""
-        with self.follower():
-            # With an id from the first byte on: who is cut before the first event resumes too.
-            yield format_sse_event(retry=1_000, comment="holdfast", id=str(after))
-            if self._task is None:
-                await self.now()
-            position, slowest_s, met = after, 0.0, False
-            while not self.closing:
-                news = self.news
-                told = self._here.after(position, CHUNK)
-                if told is None:
-                    if slowest_s > SLOW_S:
-                        yield format_sse_event(comment="too slow: the log ran ahead; resume behind the last id")
-                        return
-                    position, told = await self._from_store(position, wanted)
-                elif told:
-                    met, position = True, told[-1].event.pos
-                    told = [each for each in told if wanted.wants(each.event, each.origin)]
-                else:
-                    met, slowest_s = True, 0.0
-                    if not await self._heard(news, PING_EVERY_S):
-                        # The position goes along: who wants little resumes here, not at the last event that it got.
-                        yield format_sse_event(comment="ping", id=str(position))
-                for start in range(0, len(told), CHUNK):
-                    began_s = time.monotonic()
-                    yield b"".join(each.text for each in told[start : start + CHUNK])
-                    slowest_s = max(slowest_s, time.monotonic() - began_s) if met else 0.0
-            yield format_sse_event(comment="the server is going down: resume behind the last id")
+    async def follow(self, after: int, wanted: Wanted) -> AsyncGenerator[Piece]:
+        """What is wanted of the log behind a position, until this closes or the follower is cut."""
+        if self._task is None:
+            await self.now()
+        position, slowest_s, met = after, 0.0, False
+        while not self.closing:
+            news = self.news
+            told = self._here.after(position, CHUNK)
+            if told is None:
+                if slowest_s > SLOW_S:
+                    yield Piece(position, note=Note.SLOW)
+                    return
+                position, told = await self._from_store(position, wanted)
+            elif told:
+                met, position = True, told[-1].event.pos
+                told = [each for each in told if wanted.wants(each.event, each.origin)]
+            else:
+                met, slowest_s = True, 0.0
+                if not await self._heard(news, PING_EVERY_S):
+                    yield Piece(position, note=Note.PING)
+            for start in range(0, len(told), CHUNK):
+                began_s = time.monotonic()
+                yield Piece(position, b"".join(each.text for each in told[start : start + CHUNK]))
+                slowest_s = max(slowest_s, time.monotonic() - began_s) if met else 0.0
+        yield Piece(position, note=Note.DOWN)
 
     async def until_moved(self, job_id: str, position: int, timeout_s: float) -> tuple[bool, int]:
         """Wait for an event of a job behind a position: whether there may be one, and where to go on from."""
@@ -143,7 +149,7 @@ class Hub:
 
     async def _from_store(self, position: int, wanted: Wanted) -> tuple[int, list[Told]]:
         """What the ring no longer has, and how far that goes. All of it was followed before: no gap is under way."""
-        store = await self._engine.opened()
+        store = await self._opened()
         events = [event for event in await store.reads.log(position, BATCH) if event.pos <= self._here.position]
         if not events:
             return self._here.floor, []  # retention has taken the rest
@@ -153,7 +159,7 @@ class Hub:
     async def _read_on(self) -> bool:
         """Take the next events into the ring; whether there may be more at once."""
         async with self._reading:
-            store = await self._engine.opened()
+            store = await self._opened()
             if self._feed is None or self._ring is None:
                 start = await store.log.end()
                 options = {} if self._ring_events is None else {"events": self._ring_events}
@@ -168,7 +174,7 @@ class Hub:
             return len(events) == BATCH
 
     async def _of(self, events: Sequence[Event]) -> list[tuple[Event, Origin | None]]:
-        store = await self._engine.opened()
+        store = await self._opened()
         self._origins = self._origins or Origins(store)
         found = await self._origins.of(events)
         if any(origin is not None and origin.lifecycle not in self._tables for _, origin in found):
@@ -181,11 +187,10 @@ class Hub:
     def _text(self, event: Event, origin: Origin | None) -> bytes:
         table = None if origin is None else self._tables.get(origin.lifecycle)
         about = {} if origin is None else {"task": origin.task, "queue": origin.queue, "lifecycle": origin.lifecycle}
-        said = json.dumps(event_view(event, table) | about, separators=(",", ":"))
-        return format_sse_event(data_str=said, id=str(event.pos))
+        return self._write(event.pos, event_view(event, table) | about)
 
     async def _run(self) -> None:
-        store = await self._engine.opened()
+        store = await self._opened()
         listening = asyncio.create_task(store.wakeups.listen(), name="holdfast-streams-listen")
         try:
             while self.followers or time.monotonic() - self._asked_s < LINGER_S:
@@ -218,17 +223,3 @@ class Hub:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-
-
-def hub_of(request: Request) -> Hub:
-    """The application's hub, made for the first who asks."""
-    state = request.app.state
-    hub: Hub | None = getattr(state, "hub", None)
-    if hub is None:
-        settings = getattr(state, "settings", None)
-        hub = state.hub = Hub(state.engine, max_streams=settings.max_streams if settings else 256)
-    return hub
-
-
-HubDep = Annotated[Hub, Depends(hub_of)]
-"""The hub of the application that serves the request."""

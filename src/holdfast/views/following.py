@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import is_id
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.runtime.portal import Portal
 from holdfast.store.port import Origin, Store
 from holdfast.views.listing import FilterError, state_names
 
@@ -129,29 +128,3 @@ def _known(where: Mapping[str, Collection[str]]) -> Mapping[str, Collection[str]
         if isinstance(chosen, str):
             raise FilterError(f"{name} is the text {chosen!r}", field=name, remedy=f"give a list: [{chosen!r}]")
     return where
-
-
-def one_by_one(portal: Portal, batches: AsyncGenerator[list[Event]]) -> Iterator[Event]:
-    """Batches that come inside, for who takes single events outside."""
-    try:
-        while (events := portal.call(_next(batches))) is not None:
-            yield from events
-    finally:
-        portal.call(_close(batches))
-
-
-async def aone_by_one(portal: Portal, batches: AsyncGenerator[list[Event]]) -> AsyncIterator[Event]:
-    try:
-        while (events := await portal.hop(_next(batches))) is not None:
-            for event in events:
-                yield event
-    finally:
-        await portal.hop(_close(batches))
-
-
-async def _next(batches: AsyncGenerator[list[Event]]) -> list[Event] | None:
-    return await anext(batches, None)
-
-
-async def _close(batches: AsyncGenerator[list[Event]]) -> None:
-    await batches.aclose()

@@ -15,11 +15,11 @@ from starlette.types import Message, Send
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
+from holdfast.api.jobs.hub import HubDep
 from holdfast.api.problems.kinds import Problem, refusal
 from holdfast.api.shapes.pages import known_only
 from holdfast.observe.logs import get_logger
 from holdfast.store.port import Store
-from holdfast.views.follower import HubDep
 from holdfast.views.following import wanted
 from holdfast.views.listing import FilterError
 
@@ -102,7 +102,7 @@ async def follow_events(
         begin = await _position(store, LAST_ID, last_event_id)
     elif after is not None:
         begin = await _position(store, "after", after)
-    return Stream(hub.follow(begin, chosen))
+    return Stream(hub.stream(begin, chosen))
 
 
 async def _position(store: Store, name: str, text: str) -> int:

@@ -16,6 +16,7 @@ from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, Stream
+from holdfast.api.jobs.hub import Hub, HubDep
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.pages import known_only
 from holdfast.kernel.event import Event
@@ -25,7 +26,7 @@ from holdfast.kernel.state import LEASED, OVER, RANK
 from holdfast.store.port import SignalRow, Store
 from holdfast.tasks.job_log import LOG
 from holdfast.views.find import get_job
-from holdfast.views.follower import PING_EVERY_S, Hub, HubDep
+from holdfast.views.follower import PING_EVERY_S
 from holdfast.views.job import event_view, iso, label
 from holdfast.views.part_views import log_view
 

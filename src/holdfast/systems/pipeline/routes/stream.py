@@ -15,12 +15,13 @@ from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import EngineDep, StoreDep
 from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, Stream
+from holdfast.api.jobs.hub import Hub, HubDep
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.pages import known_only
 from holdfast.store.port import Store
 from holdfast.systems.pipeline.routes.runs import run_of
 from holdfast.systems.pipeline.views import View, declared_stages, pipeline_views
-from holdfast.views.follower import PING_EVERY_S, Hub, HubDep
+from holdfast.views.follower import PING_EVERY_S
 
 LOOK_EVERY_S = 0.25
 OVER = 1_000_000
