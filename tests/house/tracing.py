@@ -25,8 +25,8 @@ PRODUCT = str(Path(holdfast.__file__).parent)
 CALLER = "caller"
 """Whoever asked from outside, and what runs for that in the engine's loop."""
 ELSEWHERE = "elsewhere"
-NOT_WAITED_FOR = ("_ring", "ring", "listen")
-"""Hints to others: the way goes on without them."""
+NOT_WAITED_FOR = ("announce", "listen")
+"""Functions of the drivers that give hints to others and hear them: the way goes on without."""
 
 
 class Moment(NamedTuple):
@@ -131,7 +131,7 @@ class Trace:
             asked = _asked.get()
             if task.get_name().startswith("holdfast-"):
                 return Origin(task.get_name(), chain, self._turn)
-            if asked.turn != self._turn or (chain and chain[0].rpartition(".")[2] in NOT_WAITED_FOR):
+            if asked.turn != self._turn or any(name.rpartition(".")[2] in NOT_WAITED_FOR for name in chain):
                 return Origin(ELSEWHERE, chain, self._turn)
             return Origin(asked.who, _distinct([*asked.chain, *chain]), self._turn)
         before = self._given_to(threading.current_thread())
