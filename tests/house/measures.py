@@ -178,11 +178,19 @@ def files_that_choose(checkout: Path, executor: str, rooms: tuple[str, ...]) -> 
         source.module
         for source in sources(checkout)
         if not _within(source.module, (*rooms, "observe"))
-        and (
-            any(_within(name, rooms) for name in imported[source.module])
-            or any(isinstance(node, ast.Constant) and node.value == executor for node in ast.walk(source.tree))
-        )
+        and (any(_within(name, rooms) for name in imported[source.module]) or executor in _strings(source.tree))
     ]
+
+
+def _strings(tree: ast.Module) -> set[object]:
+    """Strings of a file, but for those that say how far an executor reaches."""
+    reach = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "reach"
+        for inner in ast.walk(node)
+    }
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in reach}
 
 
 def _within(module: str, rooms: tuple[str, ...]) -> bool:
