@@ -18,9 +18,9 @@ HELD = {
         "finish": Figures(hops=18, threads=4, trips=2, statements=7),
         "node": Figures(hops=38, threads=10, trips=4, statements=16),
         "submit": Figures(hops=18, threads=4, trips=1, statements=4),
-        "seal": Figures(hops=24, threads=10, trips=4, statements=6),
+        "seal": Figures(hops=22, threads=10, trips=4, statements=6),
         "read": Figures(hops=19, threads=8, trips=3, statements=3),
-        "change": Figures(hops=44, threads=14, trips=6, statements=12),
+        "change": Figures(hops=29, threads=4, trips=1, statements=10),
         "event": Figures(hops=20, threads=4, trips=2, statements=2),
     },
     "postgres": {
@@ -29,9 +29,9 @@ HELD = {
         "finish": Figures(hops=11, threads=0, trips=2, statements=4),
         "node": Figures(hops=31, threads=2, trips=4, statements=8),
         "submit": Figures(hops=11, threads=2, trips=1, statements=1),
-        "seal": Figures(hops=18, threads=2, trips=5, statements=5),
+        "seal": Figures(hops=17, threads=2, trips=5, statements=5),
         "read": Figures(hops=14, threads=2, trips=3, statements=3),
-        "change": Figures(hops=37, threads=2, trips=6, statements=11),
+        "change": Figures(hops=22, threads=2, trips=1, statements=10),
         "event": Figures(hops=17, threads=0, trips=3, statements=3),
     },
 }
