@@ -32,7 +32,7 @@ PAGE = ROOT / "docs" / "explanation" / "house.md"
 # Everything that belongs to it alone, in this layout and in the one before.
 OF_PROCESSES = (
     *("executors.process", "executors.processes", "executors.process_child", "executors.process_main"),
-    *("executors.frames", "executors.apart", "runtime.apart"),
+    *("executors.frames", "executors.spawned", "runtime.apart"),
 )
 OF_FLOWS = ("systems.flow", "store.graph", "kernel.graph")
 Table = dict[str, int | str]
