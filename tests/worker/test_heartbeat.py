@@ -11,7 +11,7 @@ import pytest
 from holdfast import Context, Engine
 from holdfast.store.port import Lease
 from holdfast.worker.renewer import Heartbeat
-from holdfast.worker.renewer_process import Heart
+from holdfast.worker.renewer_process import SLOWEST_TICK_S, Heart
 from holdfast.worker.worker import Worker
 from tests.app import noted, spin
 from tests.engines import engine_on
@@ -105,6 +105,8 @@ def test_a_heart_that_is_still_starting_costs_no_lease(app: Engine, tmp_path: Pa
         assert worker.heart
         assert not worker.heart.ready
         os.kill(_pid(worker), signal.SIGCONT)
+        goes_on_s = time.monotonic()
+    assert time.monotonic() - goes_on_s < SLOWEST_TICK_S, "told to end while it starts, it ends when it has started"
     assert app.get_job(job.id).attempt == 1
 
 

@@ -134,6 +134,7 @@ async def beat(url: str, owner: str, pid: int, at_once: bool) -> None:
     while not ended:
         if store is None and (at_once or heart.soonest_s < time.monotonic() + AHEAD_S):
             store = await opened()
+            continue  # the worker may have ended meanwhile, and a wait would not hear of it
         await heart.wait()
         now_s = time.monotonic()
         if store is None or not (due := heart.due(now_s)) or not alive(pid):
