@@ -90,14 +90,16 @@ def test_a_system_of_another_package_brings_all_that_ours_bring(url: str, tmp_pa
     explained = site.holdfast("job", "explain", bad)
     assert explained["sentence"] == "returned: nobody was at home"
     assert explained["command"] == f"holdfast job retry {bad}"
-    [look] = [look for look in site.holdfast("doctor")["checks"] if look["check"] == "parcels"]
+    # The suite's own PostgreSQL waits for no disk, which is bad.
+    found = site.holdfast("doctor", code=0 if url.startswith("sqlite") else 1)
+    [look] = [look for look in found["checks"] if look["check"] == "parcels"]
     assert (look["level"], look["detail"]) == ("ok", "0 wait to be collected")
     assert "parcel" in site.run("-m", "holdfast.cli", "--help").stdout
 
-    found, job, wrong, document, closed = site.python(
+    answer, job, wrong, document, closed = site.python(
         HTTP, url, f"/api/parcels/{good}", f"/api/jobs/{good}", f"/api/parcels/{other}", "/api/openapi.json"
     )
-    assert found == [200, {"id": good, "state": "delivered", "tracking": tracking, "result": "given to Ada"}]
+    assert answer == [200, {"id": good, "state": "delivered", "tracking": tracking, "result": "given to Ada, by van"}]
     assert job[1]["tracking"] == tracking
     assert (wrong[0], wrong[1]["code"]) == (404, "no_parcel")
     assert closed[0] == 401
