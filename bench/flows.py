@@ -95,12 +95,12 @@ def _run(ground: Ground, site: Site, shape: Shape | None, jobs: int) -> Figure:
             count()
 
         task = engine.task(name=TASK, lifecycle="durable" if shape is None else "workflow")(noop)
-        engine.portal.call(engine.opened())
+        engine._inside.portal.call(engine._inside.opened())
         began_s = time.perf_counter()
         if shape is None:
             task.submit_many([()] * jobs)
         else:
-            engine.portal.call(flow_submit.submit(engine, shape.graph(), "{}", Options()))
+            engine._inside.portal.call(flow_submit.submit(engine._inside, shape.graph(), "{}", Options()))
         submit_s = time.perf_counter() - began_s
         with metered(ground.cpu_s) as reading, engine.worker(concurrency=CONCURRENCY):
             assert count.done.wait(LIMIT_S), f"{shape} was not done within {LIMIT_S} s"

@@ -46,13 +46,13 @@ async def measured(ground: Ground, jobs: int) -> dict[str, float]:
 
 def _timed(url: str) -> dict[str, float]:
     engine = Engine(url)
-    service = Service(engine, ApiSettings(port=0, rate=0), chores=False)
-    base = engine.portal.call(service.start(), 30)
+    service = Service(engine._inside, ApiSettings(port=0, rate=0), chores=False)
+    base = engine._inside.portal.call(service.start(), 30)
     try:
         with httpx.Client(base_url=base, timeout=60, trust_env=False) as client:
             return {path: min(_took_s(client, path) for _ in range(2)) for path in PATHS}
     finally:
-        engine.portal.call(service.stop(), 30)
+        engine._inside.portal.call(service.stop(), 30)
         engine.close()
 
 

@@ -136,4 +136,8 @@ if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("holdfast.transition").setLevel(logging.WARNING)
     logging.getLogger("holdfast.heartbeat").setLevel(logging.DEBUG)
-    sys.exit(serve_worker(app_on(url), concurrency=int(concurrency), grace_s=float(grace_s), chores=chores == "chores"))
+    sys.exit(
+        serve_worker(
+            app_on(url)._inside, concurrency=int(concurrency), grace_s=float(grace_s), chores=chores == "chores"
+        )
+    )

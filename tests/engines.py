@@ -43,8 +43,8 @@ def on_store(
     """What the store's port answers in the engine's own loop; whoever waits for work looks again."""
 
     async def run() -> R:
-        done = await work(await app.opened(), *args, **kwargs)
-        app.woken()
+        done = await work(await app._inside.opened(), *args, **kwargs)
+        app._inside.woken()
         return done
 
-    return app.portal.call(run())
+    return app._inside.portal.call(run())

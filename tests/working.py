@@ -27,20 +27,20 @@ def working(
     """A worker in this process, with no more beside it than the test is about."""
 
     async def start() -> tuple[Worker, Chores | None]:
-        worker = Worker(app, heartbeat=heartbeat, **options)
+        worker = Worker(app._inside, heartbeat=heartbeat, **options)
         await worker.start()
-        keeping = Chores(await app.opened()) if chores else None
+        keeping = Chores(await app._inside.opened()) if chores else None
         if keeping is not None:
             keeping.start()
         return worker, keeping
 
-    worker, keeping = app.portal.call(start())
+    worker, keeping = app._inside.portal.call(start())
     try:
         yield worker
     finally:
-        app.portal.call(worker.stop(grace_s))
+        app._inside.portal.call(worker.stop(grace_s))
         if keeping is not None:
-            app.portal.call(keeping.stop())
+            app._inside.portal.call(keeping.stop())
 
 
 def until(found: Callable[[], T], timeout_s: float = 20.0) -> T:
@@ -54,21 +54,21 @@ def until(found: Callable[[], T], timeout_s: float = 20.0) -> T:
 
 def events_of(app: Engine, job_id: str) -> list[Any]:
     async def read() -> list[Any]:
-        return list(await (await app.opened()).reads.events(job_id))
+        return list(await (await app._inside.opened()).reads.events(job_id))
 
-    return app.portal.call(read())
+    return app._inside.portal.call(read())
 
 
 def signals_of(app: Engine, job_id: str) -> list[Any]:
     async def read() -> list[Any]:
-        return list(await (await app.opened()).reads.signals(job_id))
+        return list(await (await app._inside.opened()).reads.signals(job_id))
 
-    return app.portal.call(read())
+    return app._inside.portal.call(read())
 
 
 def job_of(app: Engine, job_id: str) -> Job:
     """The row as the database has it."""
-    return app.portal.call(app.ajob(job_id))
+    return app._inside.portal.call(app._inside.ajob(job_id))
 
 
 class WorkerProcess:

@@ -28,11 +28,11 @@ class Holdfast(Peer):
         return self.engine.task(noop)
 
     async def setup(self) -> None:
-        await self.engine.portal.hop(self.engine.opened())
+        await self.engine._inside.portal.hop(self.engine._inside.opened())
         self.engine.close()
 
     async def open(self) -> None:
-        await self.engine.portal.hop(self.engine.opened())
+        await self.engine._inside.portal.hop(self.engine._inside.opened())
 
     async def enqueue(self, sent_ns: int) -> None:
         await self.noop.asubmit(sent_ns)

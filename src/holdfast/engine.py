@@ -80,7 +80,7 @@ class Engine(Runtime):
 
         given = {"expires" if key == "stale_after" else key: value for key, value in options.items()}
         chosen = {key: value for key, value in given.items() if value is not None}
-        return Pipeline(self, name, config, single=single, options=chosen)
+        return Pipeline(self._inside, name, config, single=single, options=chosen)
 
     def flow(self, name: str, *, on_failure: str = "fail_fast") -> Flow:
         """Declare a flow: its nodes follow, each by `@flow.task`, and say after which others they come.
@@ -90,4 +90,4 @@ class Engine(Runtime):
         """
         from holdfast.systems.flow.declare.flow import declare_flow
 
-        return declare_flow(self, name, on_failure)
+        return declare_flow(self._inside, name, on_failure)

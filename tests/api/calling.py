@@ -25,10 +25,12 @@ class Client:
         self._http = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:54322")
 
     def request(self, method: str, path: str, **how: Any) -> httpx.Response:
-        return self.engine.portal.call(self._http.request(method, path, **how), 60)
+        return self.engine._inside.portal.call(self._http.request(method, path, **how), 60)
 
     def start(self, method: str, path: str, **how: Any) -> Future[httpx.Response]:
-        return asyncio.run_coroutine_threadsafe(self._http.request(method, path, **how), self.engine.portal.loop)
+        return asyncio.run_coroutine_threadsafe(
+            self._http.request(method, path, **how), self.engine._inside.portal.loop
+        )
 
     def get(self, path: str, **how: Any) -> httpx.Response:
         return self.request("GET", path, **how)
@@ -43,8 +45,8 @@ class Client:
         async def all_of_them() -> list[httpx.Response]:
             return await asyncio.gather(*(self._http.request(method, path, **how) for method, path, how in calls))
 
-        return self.engine.portal.call(all_of_them(), 60)
+        return self.engine._inside.portal.call(all_of_them(), 60)
 
 
 def client_of(engine: Engine, **settings: Any) -> Client:
-    return Client(engine, create_app(engine, ApiSettings(**settings)))
+    return Client(engine, create_app(engine._inside, ApiSettings(**settings)))

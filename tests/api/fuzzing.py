@@ -91,7 +91,7 @@ class InProcess(BaseAdapter):
         self._engine, self._app = engine, app
 
     def send(self, request: requests.PreparedRequest, **_: Any) -> requests.Response:  # type: ignore[override]
-        status, headers, body = self._engine.portal.call(self._asked(request), ANSWER_S + 5)
+        status, headers, body = self._engine._inside.portal.call(self._asked(request), ANSWER_S + 5)
         answer = requests.Response()
         answer.status_code, answer.url, answer.request = status, request.url or "", request
         answer.headers = CaseInsensitiveDict(headers)

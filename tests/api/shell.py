@@ -32,7 +32,7 @@ class Shell:
     def __init__(self, engine: Engine, settings: ApiSettings | None = None) -> None:
         self.engine = engine
         self.settings = settings or ApiSettings()
-        self.app = create_app(engine, self.settings)
+        self.app = create_app(engine._inside, self.settings)
 
     def ask(
         self,
@@ -53,14 +53,14 @@ class Shell:
                     sent["Authorization"] = f"Bearer {key}"
                 return await client.request(method, path, headers=sent, **more)
 
-        return self.engine.portal.call(send(), 60)
+        return self.engine._inside.portal.call(send(), 60)
 
     def key(self, scope: str = "read", *, lives_ms: int | None = None, name: str | None = None) -> NewKey:
         async def make() -> NewKey:
-            store = await self.engine.opened()
+            store = await self.engine._inside.opened()
             return await make_key(store, name or scope, KeyScope(scope), lives_ms=lives_ms)
 
-        return self.engine.portal.call(make())
+        return self.engine._inside.portal.call(make())
 
 
 @contextmanager

@@ -23,8 +23,8 @@ from holdfast.api.problems.handlers import install
 def app_with_streams(engine: Engine, hub: Hub | None = None) -> FastAPI:
     """Nothing but the streams: what they do does not depend on the doors before them."""
     app = FastAPI()
-    app.state.engine = engine
-    app.state.hub = hub or Hub(engine)
+    app.state.engine = engine._inside
+    app.state.hub = hub or Hub(engine._inside)
     for router in (stream.router, job_stream.router):
         app.include_router(router, prefix="/api")
     install(app)
@@ -68,11 +68,11 @@ def serving(engine: Engine, app: FastAPI, port: int = 0) -> Iterator[Served]:
             server.should_exit = True
             await task
 
-        task = engine.portal.call(start())
+        task = engine._inside.portal.call(start())
         try:
             yield Served(f"http://127.0.0.1:{port}", engine, app, server)
         finally:
-            engine.portal.call(stop(task))
+            engine._inside.portal.call(stop(task))
 
 
 class Message(NamedTuple):

@@ -62,11 +62,11 @@ def test_every_command_is_known_here() -> None:
 def caller(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Caller]:
     with engine_on(address(request, tmp_path)) as engine:
         declare(engine)
-        service = Service(engine, ApiSettings(port=0), WorkerSettings(queues="default", concurrency=4))
-        url = engine.portal.call(service.start(), 30)
+        service = Service(engine._inside, ApiSettings(port=0), WorkerSettings(queues="default", concurrency=4))
+        url = engine._inside.portal.call(service.start(), 30)
         with Caller(url) as caller:
             yield caller
-        engine.portal.call(service.stop(), 30)
+        engine._inside.portal.call(service.stop(), 30)
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def names_of(engine: Engine) -> Names:
             engine.submit("crawl", {"url": "http://x"}),
             *[engine.submit("boom", {"text": str(n)}) for n in range(6)],
             engine.submit("letters", {"config": {}}),
-            flows_of(engine)["post"].submit(),
+            flows_of(engine._inside)["post"].submit(),
         ]
         for job in done:
             job.wait(30)
@@ -89,7 +89,7 @@ def names_of(engine: Engine) -> Names:
         return job.id
 
     def invoice() -> str:
-        return flows_of(engine)["invoice"].submit().id
+        return flows_of(engine._inside)["invoice"].submit().id
 
     def stopped_invoice() -> str:
         engine.cancel_job(flow_id := invoice())
@@ -149,12 +149,12 @@ def _better(operation: str, said: dict[str, Any], side: Side) -> dict[str, Any] 
 
 @pytest.mark.slow
 def test_no_request_fails_the_server_and_no_answer_drifts(engines: list[Engine]) -> None:
-    apps = [create_app(engine, SETTINGS) for engine in engines]
+    apps = [create_app(engine._inside, SETTINGS) for engine in engines]
     names = [names_of(engine) for engine in engines]
     fuzz = Fuzz(apps[0].openapi(), sharpen)
     sent, good = 0, set[str]()
     for scope, share in SHARES.items():
-        keys = [engine.portal.call(_key(engine, scope)) for engine in engines]
+        keys = [engine._inside.portal.call(_key(engine, scope)) for engine in engines]
         sides = [Side(*side) for side in zip(engines, apps, keys, names, strict=True)]
         run = fuzz.run(sides, round(REQUESTS * share / len(sides)), SEED)
         assert not run.findings, run.told(SEED)
@@ -166,4 +166,4 @@ def test_no_request_fails_the_server_and_no_answer_drifts(engines: list[Engine])
 
 
 async def _key(engine: Engine, scope: Scope) -> str:
-    return (await make_key(await engine.opened(), scope.value, scope)).token
+    return (await make_key(await engine._inside.opened(), scope.value, scope)).token

@@ -24,11 +24,11 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 
 def ask(engine: Engine, path: str, **headers: str) -> httpx.Response:
     async def get() -> httpx.Response:
-        transport = httpx.ASGITransport(app=create_app(engine))
+        transport = httpx.ASGITransport(app=create_app(engine._inside))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:54322") as client:
             return await client.get(path, headers=headers)
 
-    return engine.portal.call(get())
+    return engine._inside.portal.call(get())
 
 
 def test_alive_and_ready(engine: Engine) -> None:

@@ -33,11 +33,11 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 
 def scrape(engine: Engine, accept: str = "text/plain") -> httpx.Response:
     async def get() -> httpx.Response:
-        transport = httpx.ASGITransport(app=create_app(engine))
+        transport = httpx.ASGITransport(app=create_app(engine._inside))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:54322") as client:
             return await client.get("/metrics", headers={"Accept": accept})
 
-    return engine.portal.call(get())
+    return engine._inside.portal.call(get())
 
 
 def test_a_page_of_every_metric(engine: Engine) -> None:
@@ -67,8 +67,8 @@ def page(url: str) -> str:
 @pytest.mark.rule("C20")
 def test_a_server_counts_from_its_start(engine: Engine) -> None:
     """On a real server with a worker: jobs that succeed, fail, are retried and are dead-lettered."""
-    service = Service(engine, ApiSettings(port=0), WorkerSettings(queues="default", concurrency=4))
-    url = engine.portal.call(service.start())
+    service = Service(engine._inside, ApiSettings(port=0), WorkerSettings(queues="default", concurrency=4))
+    url = engine._inside.portal.call(service.start())
     try:
         made = [engine.submit("call", {"url": ""}) for _ in range(3)] + [engine.submit("fail", {"code": "no_luck"})]
         for job in made:
@@ -78,7 +78,7 @@ def test_a_server_counts_from_its_start(engine: Engine) -> None:
         dead.wait(30)
         later = page(url)
     finally:
-        engine.portal.call(service.stop())
+        engine._inside.portal.call(service.stop())
     shown, then = values(text), values(later)
     assert shown["jobs_inflight", "call"] == 0
     assert shown["job_duration_seconds_count", "call"] == 3
@@ -105,7 +105,7 @@ def test_leases_retries_and_failures_each_have_their_count(engine: Engine, monke
 
     @engine.task(lease="10s")
     async def robbed(ctx: Context) -> int:
-        store = await engine.opened()
+        store = await engine._inside.opened()
         if ctx.attempt == 1:
             job = await store.reads.get(ctx.job_id)
             assert job is not None
@@ -114,8 +114,8 @@ def test_leases_retries_and_failures_each_have_their_count(engine: Engine, monke
             await asyncio.sleep(20)  # until it is noticed, and this run is ended
         return ctx.attempt
 
-    service = Service(engine, ApiSettings(port=0), WorkerSettings(queues="default", concurrency=4))
-    url = engine.portal.call(service.start())
+    service = Service(engine._inside, ApiSettings(port=0), WorkerSettings(queues="default", concurrency=4))
+    url = engine._inside.portal.call(service.start())
     try:
         before = values(page(url))
         failing, buried = engine.submit("fail", {"code": "no_luck"}), engine.submit("buried", {})
@@ -130,7 +130,7 @@ def test_leases_retries_and_failures_each_have_their_count(engine: Engine, monke
 
         shown = until(told)
     finally:
-        engine.portal.call(service.stop())
+        engine._inside.portal.call(service.stop())
     counted = {name: shown[name,] - before[name,] for name in NAMES if (name,) in shown and name.endswith("_total")}
     assert counted.pop("lease_renewals_total") >= 1
     assert counted == {

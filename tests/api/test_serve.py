@@ -29,12 +29,12 @@ def engine(sqlite_url: str) -> Iterator[Engine]:
 
 @contextmanager
 def served(engine: Engine, work: WorkerSettings | None = None, **settings: Any) -> Iterator[tuple[Service, str]]:
-    service = Service(engine, ApiSettings(port=0, **settings), work, chores=False)
-    url = engine.portal.call(service.start(), 30)
+    service = Service(engine._inside, ApiSettings(port=0, **settings), work, chores=False)
+    url = engine._inside.portal.call(service.start(), 30)
     try:
         yield service, url
     finally:
-        engine.portal.call(service.stop(), 30)
+        engine._inside.portal.call(service.stop(), 30)
 
 
 def spoken(url: str, request: bytes, timeout_s: float = 10.0) -> bytes:
@@ -72,42 +72,42 @@ def test_small_answers_are_sent_at_once(engine: Engine) -> None:
 
 def test_a_port_that_is_taken(engine: Engine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        service = Service(engine, ApiSettings(port=taken.getsockname()[1]))
+        service = Service(engine._inside, ApiSettings(port=taken.getsockname()[1]))
         with pytest.raises(ConfigError, match="--port") as refused:
-            engine.portal.call(service.start(), 30)
+            engine._inside.portal.call(service.start(), 30)
     assert refused.value.field == "port"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "jobs.example.org"])
 def test_open_to_others_without_a_key_it_does_not_start(engine: Engine, host: str) -> None:
     with pytest.raises(ConfigError, match="holdfast key create") as refused:
-        engine.portal.call(Service(engine, ApiSettings(host=host, port=0)).start(), 30)
+        engine._inside.portal.call(Service(engine._inside, ApiSettings(host=host, port=0)).start(), 30)
     assert refused.value.field == "host"
 
 
 def test_with_a_key_it_goes_on_to_bind_and_a_dead_key_is_none(engine: Engine) -> None:
     # 192.0.2.7 is nobody's address, so that nothing is bound: what fails is the next step.
-    service = Service(engine, ApiSettings(host="192.0.2.7", port=0))
+    service = Service(engine._inside, ApiSettings(host="192.0.2.7", port=0))
 
     async def make(lives_ms: int | None) -> None:
-        await make_key(await engine.opened(), "ops", Scope.READ, lives_ms=lives_ms)
+        await make_key(await engine._inside.opened(), "ops", Scope.READ, lives_ms=lives_ms)
 
-    engine.portal.call(make(1))
-    engine.portal.call(asyncio.sleep(0.01))
+    engine._inside.portal.call(make(1))
+    engine._inside.portal.call(asyncio.sleep(0.01))
     with pytest.raises(ConfigError, match="holdfast key create"):
-        engine.portal.call(service.start(), 30)
-    engine.portal.call(make(None))
+        engine._inside.portal.call(service.start(), 30)
+    engine._inside.portal.call(make(None))
     with pytest.raises(ConfigError, match=r"cannot listen on 192\.0\.2\.7"):
-        engine.portal.call(service.start(), 30)
+        engine._inside.portal.call(service.start(), 30)
 
 
 def test_a_host_that_nobody_knows(engine: Engine) -> None:
     async def make() -> None:
-        await make_key(await engine.opened(), "ops", Scope.READ)
+        await make_key(await engine._inside.opened(), "ops", Scope.READ)
 
-    engine.portal.call(make())
+    engine._inside.portal.call(make())
     with pytest.raises(ConfigError, match="no address of this machine"):
-        engine.portal.call(Service(engine, ApiSettings(host="host.invalid", port=0)).start(), 30)
+        engine._inside.portal.call(Service(engine._inside, ApiSettings(host="host.invalid", port=0)).start(), 30)
 
 
 def test_a_large_body_is_refused_before_it_is_sent(engine: Engine) -> None:
@@ -133,8 +133,8 @@ def test_what_is_no_http_ends_the_connection_and_nothing_else(engine: Engine, re
 def test_what_is_under_way_ends_before_the_server_does(engine: Engine) -> None:
     inside, go = threading.Event(), asyncio.Event()
     answers: list[httpx.Response] = []
-    service = Service(engine, ApiSettings(port=0), chores=False)
-    url = engine.portal.call(service.start(), 30)
+    service = Service(engine._inside, ApiSettings(port=0), chores=False)
+    url = engine._inside.portal.call(service.start(), 30)
 
     @service.app.get("/api/slow")
     async def slow() -> str:
@@ -146,10 +146,10 @@ def test_what_is_under_way_ends_before_the_server_does(engine: Engine) -> None:
     caller = threading.Thread(target=lambda: answers.append(httpx.get(f"{url}/api/slow", trust_env=False)))
     caller.start()
     assert inside.wait(10)
-    ending = asyncio.run_coroutine_threadsafe(service.stop(), engine.portal.loop)
-    engine.portal.call(asyncio.sleep(0.3))
+    ending = asyncio.run_coroutine_threadsafe(service.stop(), engine._inside.portal.loop)
+    engine._inside.portal.call(asyncio.sleep(0.3))
     assert not ending.done()
-    engine.portal.loop.call_soon_threadsafe(go.set)
+    engine._inside.portal.loop.call_soon_threadsafe(go.set)
     ending.result(10)
     caller.join(10)
     assert (answers[0].status_code, answers[0].json()) == (200, "done")
@@ -157,8 +157,8 @@ def test_what_is_under_way_ends_before_the_server_does(engine: Engine) -> None:
 
 def test_what_never_ends_is_cut_off_when_hurried(engine: Engine) -> None:
     inside = threading.Event()
-    service = Service(engine, ApiSettings(port=0, grace_s=60), chores=False)
-    url = engine.portal.call(service.start(), 30)
+    service = Service(engine._inside, ApiSettings(port=0, grace_s=60), chores=False)
+    url = engine._inside.portal.call(service.start(), 30)
 
     @service.app.get("/api/stuck")
     async def stuck() -> str:
@@ -171,10 +171,10 @@ def test_what_never_ends_is_cut_off_when_hurried(engine: Engine) -> None:
     caller = threading.Thread(target=lambda: answers.append(httpx.get(f"{url}/api/stuck", trust_env=False)))
     caller.start()
     assert inside.wait(10)
-    ending = asyncio.run_coroutine_threadsafe(service.stop(), engine.portal.loop)
-    engine.portal.call(asyncio.sleep(0.3))
+    ending = asyncio.run_coroutine_threadsafe(service.stop(), engine._inside.portal.loop)
+    engine._inside.portal.call(asyncio.sleep(0.3))
     assert not ending.done()
-    engine.portal.loop.call_soon_threadsafe(service.hurry)
+    engine._inside.portal.loop.call_soon_threadsafe(service.hurry)
     ending.result(10)
     caller.join(10)
     assert (answers[0].status_code, answers[0].json()["code"]) == (503, "unavailable")

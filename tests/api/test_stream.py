@@ -54,11 +54,11 @@ def served(engine: Engine) -> Iterator[Served]:
 
 
 async def all_events(engine: Engine) -> list[Event]:
-    return await (await engine.opened()).reads.log(0, 1_000_000)
+    return await (await engine._inside.opened()).reads.log(0, 1_000_000)
 
 
 def log_of(engine: Engine) -> list[Event]:
-    return engine.portal.call(all_events(engine))
+    return engine._inside.portal.call(all_events(engine))
 
 
 def ids(messages: list[Message]) -> list[int]:
@@ -66,7 +66,7 @@ def ids(messages: list[Message]) -> list[int]:
 
 
 async def test_what_happens_is_told_in_order_with_its_labels(served: Served) -> None:
-    flow = served.engine.registry.get("flow")
+    flow = served.engine._inside.registry.get("flow")
     assert flow is not None
     async with httpx.AsyncClient(base_url=served.url) as client, reading(client, "/api/events") as reader:
         job = await asyncio.to_thread(served.engine.submit, "flow", {"n": 1})
@@ -158,7 +158,7 @@ async def test_a_stream_that_is_cut_100_times_under_load_misses_and_repeats_noth
     got: list[int] = []
 
     def load() -> None:
-        task = engine.registry.get("add")
+        task = engine._inside.registry.get("add")
         assert task is not None
         with engine.worker(concurrency=8):
             until_s = time.monotonic() + 120
@@ -198,12 +198,12 @@ async def test_a_stream_that_is_cut_100_times_under_load_misses_and_repeats_noth
 
 
 async def hop(engine: Engine) -> list[Event]:
-    return await engine.portal.hop(all_events(engine))
+    return await engine._inside.portal.hop(all_events(engine))
 
 
 @pytest.mark.slow
 async def test_who_resumes_from_behind_the_ring_gets_everything(engine: Engine) -> None:
-    hub = engine.portal.call(_made(engine, ring_events=64))
+    hub = engine._inside.portal.call(_made(engine, ring_events=64))
     with serving(engine, app_with_streams(engine, hub)) as served:
         client = httpx.AsyncClient(base_url=served.url, timeout=30)
         async with client, reading(client, "/api/events"):  # the reader runs from here on, and its ring turns over
@@ -219,11 +219,11 @@ async def test_who_resumes_from_behind_the_ring_gets_everything(engine: Engine) 
 
 
 def add_of(engine: Engine) -> Task[..., Any]:
-    return Task(engine, engine.registry.get("add"))
+    return Task(engine._inside, engine._inside.registry.get("add"))
 
 
 async def _made(engine: Engine, **options: Any) -> Hub:
-    return Hub(engine, **options)
+    return Hub(engine._inside, **options)
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ async def gone(served: Served) -> None:
 @pytest.mark.slow
 async def test_a_slow_client_is_cut_and_resumes(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follower_module, "SLOW_S", 0.1)
-    hub = engine.portal.call(_made(engine, ring_events=256))
+    hub = engine._inside.portal.call(_made(engine, ring_events=256))
     with serving(engine, app_with_streams(engine, hub)) as served:
         task = add_of(engine)
         host, port = served.url.removeprefix("http://").split(":")
@@ -321,7 +321,7 @@ async def test_a_client_that_takes_nothing_at_all_is_let_go(engine: Engine, monk
 
 
 async def test_streams_are_bounded(engine: Engine) -> None:
-    hub = engine.portal.call(_made(engine, max_streams=2))
+    hub = engine._inside.portal.call(_made(engine, max_streams=2))
     with serving(engine, app_with_streams(engine, hub)) as served:
         async with httpx.AsyncClient(base_url=served.url) as client:
             async with reading(client, "/api/events") as one, reading(client, "/api/events") as two:
@@ -375,14 +375,14 @@ async def test_a_late_commit_on_postgres_is_told_in_its_place(postgres_url: str)
     engine = Engine(postgres_url)
     with serving(engine, app_with_streams(engine)) as served:
         late = await connect(postgres_url)
-        await engine.portal.hop(engine.opened())
+        await engine._inside.portal.hop(engine._inside.opened())
         transaction = late.transaction()
         await transaction.start()
         first, second = specs(2)
         await submit_on(late, [first])
         client = httpx.AsyncClient(base_url=served.url, timeout=30)
         async with client, reading(client, "/api/events") as before:
-            await engine.portal.hop(engine.asubmit_specs([second]))
+            await engine._inside.portal.hop(engine._inside.asubmit_specs([second]))
             async with reading(client, "/api/events") as after:
                 with pytest.raises(TimeoutError):
                     await before.take(1, timeout_s=0.5)
@@ -397,12 +397,12 @@ async def test_a_reader_that_starts_over_an_old_transaction_waits_for_it(postgre
     engine = Engine(postgres_url)
     with serving(engine, app_with_streams(engine)) as served:
         late = await connect(postgres_url)
-        await engine.portal.hop(engine.opened())
+        await engine._inside.portal.hop(engine._inside.opened())
         transaction = late.transaction()
         await transaction.start()
         first, second = specs(2)
         await submit_on(late, [first])
-        await engine.portal.hop(engine.asubmit_specs([second]))
+        await engine._inside.portal.hop(engine._inside.asubmit_specs([second]))
         client = httpx.AsyncClient(base_url=served.url, timeout=30)
         async with client, reading(client, "/api/events") as reader:
             await transaction.commit()

@@ -304,9 +304,9 @@ def test_schedule_checks_the_arguments_of_its_task(holdfast_engine: Engine) -> N
     assert holdfast_engine.list_jobs() == []
     # Declared once the database is open, it is kept at once.
     holdfast_engine.schedule("later", report, cron=HOURLY, args={"day": 2})
-    rows = holdfast_engine.portal.call(_rows(holdfast_engine))
+    rows = holdfast_engine._inside.portal.call(_rows(holdfast_engine))
     assert [(row.name, row.missed) for row in rows] == [("later", "one"), ("s", "skip")]
 
 
 async def _rows(engine: Engine) -> Any:
-    return await Scheduler(await engine.opened()).list()
+    return await Scheduler(await engine._inside.opened()).list()

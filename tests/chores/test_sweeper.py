@@ -28,7 +28,7 @@ async def bytes_of(store: Store, job_id: str, name: str) -> bytes | None:
 
 
 def test_what_the_last_job_that_names_it_leaves_goes_with_it(app: Engine, clock: MovableClock) -> None:
-    app.clock = clock
+    app._inside.clock = clock
     app.task(leave)
     first, second, other = (
         app.submit("leave", {"name": name, "text": text})
@@ -37,7 +37,7 @@ def test_what_the_last_job_that_names_it_leaves_goes_with_it(app: Engine, clock:
     drain(app)
 
     async def check() -> None:
-        store = await app.opened()
+        store = await app._inside.opened()
         sweeper = Sweeper(store)
         assert len(await store.files.idle(EVER)) == 2, "the same bytes are one blob"
         clock.advance("2h")
@@ -49,11 +49,11 @@ def test_what_the_last_job_that_names_it_leaves_goes_with_it(app: Engine, clock:
         assert await bytes_of(store, other.id, "c") == b"more"
         assert await bytes_of(store, second.id, "b") is None
 
-    app.portal.call(check())
+    app._inside.portal.call(check())
 
 
 def test_a_name_that_is_given_to_other_bytes_leaves_the_old_ones_to_the_sweep(app: Engine, clock: MovableClock) -> None:
-    app.clock = clock
+    app._inside.clock = clock
 
     @app.task
     def twice(ctx: Context) -> None:
@@ -64,20 +64,20 @@ def test_a_name_that_is_given_to_other_bytes_leaves_the_old_ones_to_the_sweep(ap
     drain(app)
 
     async def check() -> None:
-        store = await app.opened()
+        store = await app._inside.opened()
         assert await bytes_of(store, job.id, "a") == b"second"
         clock.advance("2h")
         assert await Sweeper(store).run_once() == Swept(1, 0, True)
         assert await bytes_of(store, job.id, "a") == b"second"
 
-    app.portal.call(check())
+    app._inside.portal.call(check())
 
 
 def test_the_young_are_spared_and_the_broken_go(app: Engine, clock: MovableClock) -> None:
-    app.clock = clock
+    app._inside.clock = clock
 
     async def check() -> None:
-        store = await app.opened()
+        store = await app._inside.opened()
         sweeper = Sweeper(store)
         blob = await store.files.put(whole(b"not named yet"))
         clock.now_ms += GRACE_MS
@@ -87,7 +87,7 @@ def test_the_young_are_spared_and_the_broken_go(app: Engine, clock: MovableClock
         with pytest.raises(NotFoundError, match="no blob"):
             await anext(store.files.read(blob))
 
-    app.portal.call(check())
+    app._inside.portal.call(check())
 
 
 async def test_many_are_swept_in_bounded_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def db(database: str, monkeypatch: pytest.MonkeyPatch) -> str:
 def working(db: str, **options: object) -> Iterator[None]:
     """A worker on the test's database, of the tasks that the command line submits."""
     engine = Engine(db)
-    engine.registry = shop.app.registry
+    engine._inside.registry = shop.app._inside.registry
     with engine.worker(queues=["default", "texts", "flows"], concurrency=2):
         yield
     engine.close()
@@ -356,7 +356,7 @@ def test_the_doctor_finds_no_database(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_the_database_may_be_the_apps(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shop.app, "url", "sqlite:///shop.db")
+    monkeypatch.setattr(shop.app._inside, "url", "sqlite:///shop.db")
     job_id = cli("run", "add", "-a", "a=1", "--app", APP, "-o", "ids").out.strip()
     assert (tmp_path / "shop.db").exists()
     assert cli("job", "list", "-o", "ids", "--app", APP).out.strip() == job_id

@@ -16,7 +16,8 @@ import pytest
 from holdfast import Context, Engine, JobCancelledError, JobFailedError, PermanentError, WaitTimeoutError
 from holdfast.api.app import create_app
 from holdfast.client import connection as connection_module
-from holdfast.client.engine import HereOnlyError, RemoteEngine
+from holdfast.client.engine import RemoteEngine
+from holdfast.client.inside import HereOnlyError
 from holdfast.client.problems import ApiLostError
 from holdfast.config import ConfigError
 from holdfast.kernel.errors import (
@@ -64,7 +65,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     sqlite = f"sqlite:///{tmp_path / 'holdfast.db'}"
     engine = Engine(sqlite if request.param == "sqlite" else request.getfixturevalue("postgres_dsn"))
     declare(engine)
-    with serving(engine, create_app(engine)) as made:
+    with serving(engine, create_app(engine._inside)) as made:
         yield made
     engine.close()
 
@@ -92,12 +93,12 @@ def test_a_declared_task_is_submitted_and_its_result_has_its_type(served: Served
         assert job.result(timeout=20) == Point(6, 2)
     assert job.state().is_successful_terminal()
     assert [event.type for event in job.events()] == [
-        e.type for e in served.engine.portal.call(_events(served, job.id))
+        e.type for e in served.engine._inside.portal.call(_events(served, job.id))
     ]
 
 
 async def _events(served: Served, job_id: str) -> list[Any]:
-    return await (await served.engine.opened()).reads.events(job_id)
+    return await (await served.engine._inside.opened()).reads.events(job_id)
 
 
 def test_arguments_are_checked_before_anything_is_sent(remote: Engine) -> None:
@@ -261,7 +262,7 @@ def test_what_needs_the_database_says_so(remote: Engine) -> None:
     with pytest.raises(HereOnlyError, match="schedule"):
         remote.schedule("nightly", tasks["words"], cron="0 0 * * *")
     with pytest.raises(HereOnlyError, match="database itself"):
-        remote.portal.call(remote.opened())
+        remote._inside.portal.call(remote._inside.opened())
 
 
 def test_the_trace_goes_along(served: Served, remote: Engine) -> None:
@@ -325,7 +326,7 @@ async def test_following_from_a_loop(served: Served, remote: Engine) -> None:
 def test_an_api_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "PATIENCE_S", 0.2)
     remote = Engine("http://127.0.0.1:9")
-    remote.portal.call(_impatient(remote))
+    remote._inside.portal.call(_impatient(remote))
     with pytest.raises(ApiLostError, match="cannot be reached") as lost:
         remote.list_jobs()
     assert isinstance(lost.value, StoreLostError)
@@ -336,7 +337,7 @@ def test_an_api_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def _impatient(remote: Engine) -> None:
     assert isinstance(remote, RemoteEngine)
-    remote.connection._patience_s = 0.2
+    remote._inside.connection._patience_s = 0.2
 
 
 def test_a_key_is_shown(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,14 +376,14 @@ def test_addresses_that_are_none_are_refused(tmp_path: Path) -> None:
 def test_waiting_survives_a_restart_of_the_api(tmp_path: Path) -> None:
     engine = Engine(f"sqlite:///{tmp_path / 'holdfast.db'}")
     declare(engine)
-    with serving(engine, create_app(engine)) as first:
+    with serving(engine, create_app(engine._inside)) as first:
         remote = Engine(first.url)
         job = remote.submit("words", {"html": "a b"})
         port = int(first.url.rpartition(":")[2])
-    waiting = remote.portal.loop
+    waiting = remote._inside.portal.loop
     future = asyncio.run_coroutine_threadsafe(job._result(20), waiting)
     time.sleep(0.2)
-    with serving(engine, create_app(engine), port=port), engine.worker(queues=QUEUES):
+    with serving(engine, create_app(engine._inside), port=port), engine.worker(queues=QUEUES):
         assert future.result(20) == 2
     remote.close()
     engine.close()

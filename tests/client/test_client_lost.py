@@ -10,6 +10,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.api.app import create_app
+from holdfast.runtime.events import aone_by_one
 from holdfast.runtime.task import Task
 from tests.api.streaming import Served, serving
 from tests.services.proxy import Cut, Proxy, running_proxy
@@ -20,7 +21,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     sqlite = f"sqlite:///{tmp_path / 'holdfast.db'}"
     engine = Engine(sqlite if request.param == "sqlite" else request.getfixturevalue("postgres_dsn"))
     engine.task(add)
-    with serving(engine, create_app(engine)) as made:
+    with serving(engine, create_app(engine._inside)) as made:
         yield made
     engine.close()
 
@@ -74,12 +75,13 @@ async def test_a_change_is_made_once(served: Served, proxy: Proxy, task: Task[..
     proxy.cut(how, has_body)
     assert str(await job.acancel("once")) == "cancelled"
     assert proxy.cuts == 1
-    assert [event.reason for event in await served.engine.portal.hop(served.engine.aevents(job.id))][1:] == ["once"]
+    inside = served.engine._inside
+    assert [event.reason for event in await inside.portal.hop(inside.aevents(job.id))][1:] == ["once"]
 
 
 @pytest.mark.slow
 async def test_who_follows_misses_and_repeats_nothing(served: Served, proxy: Proxy, task: Task[..., Any]) -> None:
-    events = task.engine.afollow(after=0)
+    events = aone_by_one(task.engine.portal, task.engine.follow_batches(0, {}))
     wanted: list[str] = []
     got: list[str] = []
     for n in range(10):

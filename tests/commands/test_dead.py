@@ -83,7 +83,7 @@ def test_each_cause_has_its_reason_and_stage(app: Engine, clock: MovableClock) -
         return n
 
     broken = typed.submit(1).id
-    app.portal.call(_spoil(app, broken))
+    app._inside.portal.call(_spoil(app, broken))
     ids = {
         "exhausted_retries": dies("tired", TransientError("no route")),
         "validation_failed": dies("invalid", ValidationError("no such user")),
@@ -99,12 +99,12 @@ def test_each_cause_has_its_reason_and_stage(app: Engine, clock: MovableClock) -
 
 async def _spoil(app: Engine, job_id: str) -> None:
     """The code changed since the job was submitted: what is stored no longer fits."""
-    task = app.registry.get("typed")
+    task = app._inside.registry.get("typed")
 
     @app.task(retries=0, on_exhausted="dead_letter", name="typed2")
     def typed(n: list[str]) -> None: ...
 
-    object.__setattr__(task, "work", app.registry.get("typed2").work)
+    object.__setattr__(task, "work", app._inside.registry.get("typed2").work)
 
 
 @pytest.mark.rule("D15")
@@ -114,9 +114,9 @@ def test_a_job_that_takes_its_workers_along_is_an_infrastructure_failure(app: En
 
     job = crash.submit()
     for attempt in (1, 2, 3):
-        app.portal.call(_claim_and_die(app, attempt))
+        app._inside.portal.call(_claim_and_die(app, attempt))
         clock.advance("61s")
-        app.portal.call(_reap(app))
+        app._inside.portal.call(_reap(app))
     letter = one_letter(app, job.id)
     assert (letter.reason_code, letter.stage, letter.attempts, letter.last_owner) == (
         "infrastructure_failure",
@@ -128,12 +128,12 @@ def test_a_job_that_takes_its_workers_along_is_an_infrastructure_failure(app: En
 
 
 async def _claim_and_die(app: Engine, number: int) -> None:
-    [job] = await (await app.opened()).jobs.claim(["default"], 1, f"worker-{number}")
+    [job] = await (await app._inside.opened()).jobs.claim(["default"], 1, f"worker-{number}")
     assert job.attempt == number
 
 
 async def _reap(app: Engine) -> None:
-    await Reaper(await app.opened()).run_once()
+    await Reaper(await app._inside.opened()).run_once()
 
 
 def test_a_replay_is_a_new_job_that_names_the_old_one(app: Engine) -> None:

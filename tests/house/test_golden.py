@@ -22,7 +22,7 @@ def api_document() -> str:
     from holdfast import Engine
     from holdfast.api.app import create_app
 
-    document = create_app(Engine("sqlite:///never-opened.db")).openapi()
+    document = create_app(Engine("sqlite:///never-opened.db")._inside).openapi()
     document["info"]["version"] = "any"
     return "".join(f"{name}: {_json(part)}\n" for name, part in _parts(document))
 

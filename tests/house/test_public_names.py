@@ -5,10 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import holdfast
 
 PACKAGE = Path(holdfast.__file__).parent
 LISTED = Path(__file__).with_name("public_names.txt")
+OF_AN_ENGINE = {
+    *("close", "flow", "pipeline", "schedule", "submit", "task", "url", "worker"),
+    *("cancel_job", "dead_letters", "follow", "get_job", "list_jobs", "pause_queue"),
+    *("replay", "resume_job", "resume_queue", "retry_job"),
+}
 
 
 def test_the_public_names_are_the_listed_ones() -> None:
@@ -17,6 +24,13 @@ def test_the_public_names_are_the_listed_ones() -> None:
 
 def test_every_public_name_can_be_had() -> None:
     assert [name for name in holdfast.__all__ if not hasattr(holdfast, name)] == []
+
+
+@pytest.mark.parametrize("url", ["sqlite:///never-opened.db", "http://nobody:1"])
+def test_an_engine_shows_what_users_may_ask_of_it_and_no_more(url: str) -> None:
+    names = {name for name in dir(holdfast.Engine(url)) if not name.startswith("_")}
+    twins = {name for name in names if name[0] == "a" and name[1:] in OF_AN_ENGINE}
+    assert names - twins == OF_AN_ENGINE
 
 
 def test_a_package_that_exports_says_what() -> None:

@@ -76,7 +76,7 @@ class Walk:
         self._declare()
 
     def _declare(self) -> None:
-        trace, ended, portal = self.trace, self.ended, self.engine.portal
+        trace, ended, portal = self.trace, self.ended, self.engine._inside.portal
 
         def short(ctx: Context, n: int) -> int:
             trace.handler(portal.loop)
@@ -114,13 +114,13 @@ class Walk:
     def seal(self) -> list[Moment]:
         self.idle.submit(next(self.numbers))
         sealer = self._sealer()
-        return self.moments(lambda: self.engine.portal.call(sealer.run_once()))
+        return self.moments(lambda: self.engine._inside.portal.call(sealer.run_once()))
 
     def _sealer(self) -> Any:
         if not hasattr(self, "_kept_sealer"):
             home = first_module("holdfast.chores.sealer", "holdfast.runtime.sealer")
-            self._kept_sealer = home.Sealer(self.engine.portal.call(self.engine.opened()))
-            self.engine.portal.call(self._kept_sealer.run_once())
+            self._kept_sealer = home.Sealer(self.engine._inside.portal.call(self.engine._inside.opened()))
+            self.engine._inside.portal.call(self._kept_sealer.run_once())
         return self._kept_sealer
 
     def run_a_job(self) -> list[Moment]:
@@ -169,7 +169,7 @@ class Walk:
         answers: list[Any] = []
 
         def call() -> None:
-            answers.append(self.engine.portal.call(client.request(method, path, headers=headers)))
+            answers.append(self.engine._inside.portal.call(client.request(method, path, headers=headers)))
 
         moments = self.moments(call)
         assert answers[0].status_code < 300, answers[0].text
@@ -186,13 +186,13 @@ class Walk:
 
     def _app(self) -> Any:
         if not hasattr(self, "_kept_app"):
-            self._kept_app = import_module("holdfast.api.app").create_app(self.engine)
+            self._kept_app = import_module("holdfast.api.app").create_app(self.engine._inside)
         return self._kept_app
 
     def event(self) -> list[Moment]:
         """From a commit to the bytes of a client that follows."""
         came = threading.Event()
-        portal = self.engine.portal
+        portal = self.engine._inside.portal
         gone = asyncio.Event()
         stream = asyncio.run_coroutine_threadsafe(self._follow(came, gone), portal.loop)
         assert came.wait(PATIENCE_S)
@@ -241,7 +241,7 @@ class Walk:
 
     def close(self) -> None:
         if (hub := getattr(self._app().state, "hub", None)) is not None:
-            self.engine.portal.call(hub.close())
+            self.engine._inside.portal.call(hub.close())
         self.engine.close()
 
 

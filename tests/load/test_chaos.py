@@ -52,14 +52,14 @@ def test_every_job_ends_and_every_step_is_by_the_table(app: Engine, database: st
 
 
 def _submit(app: Engine, chance: random.Random) -> list[str]:
-    dice, adice, die = (app.registry.get(name) for name in ("dice", "adice", "die"))
+    dice, adice, die = (app._inside.registry.get(name) for name in ("dice", "adice", "die"))
     ids: list[str] = []
     plan: list[tuple[Task[Any, Any], int, dict[str, Any]]] = [
-        (Task(app, dice), JOBS * 55 // 100, {}),
-        (Task(app, adice), JOBS * 43 // 100, {}),
-        (Task(app, adice), JOBS // 100, {"delay": "1h", "expires": "2s"}),
-        (Task(app, dice), JOBS * 9 // 1_000, {"delay": "5s"}),
-        (Task(app, die), JOBS // 1_000, {}),
+        (Task(app._inside, dice), JOBS * 55 // 100, {}),
+        (Task(app._inside, adice), JOBS * 43 // 100, {}),
+        (Task(app._inside, adice), JOBS // 100, {"delay": "1h", "expires": "2s"}),
+        (Task(app._inside, dice), JOBS * 9 // 1_000, {"delay": "5s"}),
+        (Task(app._inside, die), JOBS // 1_000, {}),
     ]
     for task, count, options in plan:
         handles = task.options(**options).submit_many([(chance.randrange(10**6),) for _ in range(count)])
@@ -79,11 +79,11 @@ def _cancel_some(app: Engine, chance: random.Random, ids: list[str]) -> None:
 def _states(app: Engine) -> Counter[str]:
     async def count() -> Counter[str]:
         found: Counter[str] = Counter()
-        for (_, state), number in (await (await app.opened()).reads.counts(cap=10 * JOBS)).items():
+        for (_, state), number in (await (await app._inside.opened()).reads.counts(cap=10 * JOBS)).items():
             found[state] += number
         return found
 
-    return app.portal.call(count())
+    return app._inside.portal.call(count())
 
 
 def _left(app: Engine, total: int) -> int:

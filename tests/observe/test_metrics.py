@@ -98,14 +98,14 @@ def told(engine: Engine, before: Story, after: Story, clock: MovableClock) -> tu
     """What is shown after `after`, by who began to count behind `before`."""
 
     async def tell() -> str:
-        store = await engine.opened()
+        store = await engine._inside.opened()
         await before(store, clock)
         feed = MetricsFeed(store)
         await feed.begin()
         await after(store, clock)
         return text_of(await feed.scrape())
 
-    text = engine.portal.call(tell())
+    text = engine._inside.portal.call(tell())
     return values(text), text
 
 
@@ -121,8 +121,8 @@ def declare(engine: Engine) -> None:
 async def submit(engine: Engine, *tasks: str) -> list[str]:
     from holdfast.runtime.task import Task
 
-    specs = [Task(engine, engine.registry.get(task)).spec_of("{}") for task in tasks]
-    return await engine.asubmit_specs(specs)
+    specs = [Task(engine._inside, engine._inside.registry.get(task)).spec_of("{}") for task in tasks]
+    return await engine._inside.asubmit_specs(specs)
 
 
 async def end(store: Store, job_id: str, command: str, **said: Any) -> None:
@@ -199,8 +199,8 @@ def test_queues_are_read_when_asked(clocked: Any) -> None:
         clock.advance("30s")
         from holdfast.runtime.task import Task
 
-        later: Task[..., None] = Task(engine, engine.registry.get("work")).options(delay="1h")
-        await engine.asubmit_specs([later.spec_of("{}")])
+        later: Task[..., None] = Task(engine._inside, engine._inside.registry.get("work")).options(delay="1h")
+        await engine._inside.asubmit_specs([later.spec_of("{}")])
 
     shown, _ = told(engine, before, after, clock)
     assert shown["queue_depth", "default"] == 3
@@ -235,7 +235,7 @@ def test_what_workers_count_adds_up_and_never_falls(clocked: Any) -> None:
     engine, _ = clocked
 
     async def tell() -> list[float]:
-        store = await engine.opened()
+        store = await engine._inside.opened()
         feed = MetricsFeed(store)
         await _worker(store, "old", renewed=100)
         await feed.begin()
@@ -247,7 +247,7 @@ def test_what_workers_count_adds_up_and_never_falls(clocked: Any) -> None:
         found.append(values(text_of(await feed.scrape()))["lease_renewals_total",])
         return found
 
-    assert engine.portal.call(tell()) == [3, 8, 12, 12]
+    assert engine._inside.portal.call(tell()) == [3, 8, 12, 12]
 
 
 async def _worker(store: Store, owner: str, **stats: int) -> None:
@@ -266,13 +266,13 @@ def test_a_scrape_without_the_database_says_so(tmp_path: Any) -> None:
     with engine_on(f"sqlite:///{tmp_path}/jobs.db") as engine:
 
         async def tell() -> str:
-            store = await engine.opened()
+            store = await engine._inside.opened()
             feed = MetricsFeed(store)
             await feed.begin()
             await store.close()
             return text_of(await feed.scrape())
 
-        shown = values(engine.portal.call(tell()))
+        shown = values(engine._inside.portal.call(tell()))
     assert shown["database_up",] == 0
     assert shown["claims_total",] == 0
     assert ("dead_letters",) not in shown
@@ -283,11 +283,11 @@ def test_following_between_scrapes(app: Engine) -> None:
     """Real workers, real failures: counted while nobody asks, conflicts included."""
 
     async def begin() -> MetricsFeed:
-        feed = MetricsFeed(await app.opened())
+        feed = MetricsFeed(await app._inside.opened())
         await feed.start()
         return feed
 
-    feed = app.portal.call(begin())
+    feed = app._inside.portal.call(begin())
     with working(app) as worker:
         jobs = [app.submit("call", {"url": ""}) for _ in range(5)] + [app.submit("fail", {"code": "no_luck"})]
         for job in jobs:
@@ -300,8 +300,8 @@ def test_following_between_scrapes(app: Engine) -> None:
             await worker._roster.seen(worker.stats())
             return values(text_of(await feed.scrape()))
 
-        shown = app.portal.call(counted())
-        app.portal.call(feed.stop())
+        shown = app._inside.portal.call(counted())
+        app._inside.portal.call(feed.stop())
     assert shown["claims_total",] == 7
     assert shown["retry_attempts_total",] == shown["retries_total",] == 1
     assert shown["job_failures_total", "no_luck"] == 1

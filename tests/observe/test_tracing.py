@@ -96,11 +96,11 @@ def service() -> Iterator[str]:
 
 def post(app: Engine, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
     async def send() -> httpx.Response:
-        transport = httpx.ASGITransport(app=create_app(app))
+        transport = httpx.ASGITransport(app=create_app(app._inside))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:54322") as client:
             return await client.post("/api/jobs", json=body, headers=headers)
 
-    answer = app.portal.call(send())
+    answer = app._inside.portal.call(send())
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json()
     return made
@@ -136,7 +136,7 @@ def test_one_trace_from_the_request_to_the_call(
     assert result["traceparent"] == str(Place(*ids(processed)))
     assert result["x-correlation-id"] == "order-7"
     assert (called.trace_id, called.correlation_id) == (TRACE, "order-7")
-    events = app.portal.call(_events(app, made["id"]))
+    events = app._inside.portal.call(_events(app, made["id"]))
     assert {(event.trace_id, event.correlation_id) for event in events} == {(TRACE, "order-7")}
     assert len(events) == 4
     about = dict(processed.attributes or {})
@@ -156,7 +156,7 @@ def above(exporter: InMemorySpanExporter, span: ReadableSpan) -> list[str]:
 def jobs_result(app: Engine, job_id: str) -> dict[str, str]:
     from holdfast.runtime.handle import JobHandle
 
-    result: dict[str, str] = JobHandle(app, job_id).result(30)
+    result: dict[str, str] = JobHandle(app._inside, job_id).result(30)
     return result
 
 
@@ -165,7 +165,7 @@ def _parent(span: ReadableSpan) -> str | None:
 
 
 async def _events(app: Engine, job_id: str) -> list[Any]:
-    return list(await (await app.opened()).reads.events(job_id))
+    return list(await (await app._inside.opened()).reads.events(job_id))
 
 
 def test_every_attempt_is_a_span_and_says_how_it_failed(app: Engine, exporter: InMemorySpanExporter) -> None:
@@ -230,18 +230,18 @@ def test_from_the_schedule_into_the_call(tmp_path: Path, service: str, task: str
     place = parse(called["traceparent"])
     assert place is not None
     assert (place.trace_id, called["x-correlation-id"]) == (job.trace_id, job.correlation_id)
-    events = app.portal.call(_events(app, job.id))
+    events = app._inside.portal.call(_events(app, job.id))
     assert {(event.trace_id, event.correlation_id) for event in events} == {(job.trace_id, job.correlation_id)}
     app.close()
 
 
 def test_no_span_is_made_of_questions_by_machines(app: Engine, exporter: InMemorySpanExporter) -> None:
     async def ask() -> list[int]:
-        transport = httpx.ASGITransport(app=create_app(app))
+        transport = httpx.ASGITransport(app=create_app(app._inside))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:54322") as client:
             return [(await client.get(path)).status_code for path in ("/healthz", "/readyz", "/metrics", "/api/none")]
 
-    assert app.portal.call(ask()) == [200, 200, 200, 404]
+    assert app._inside.portal.call(ask()) == [200, 200, 200, 404]
     assert {dict(span.attributes or {}).get("url.path") for span in exporter.get_finished_spans()} == {"/api/none"}
 
 

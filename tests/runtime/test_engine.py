@@ -273,8 +273,8 @@ def test_a_cancelled_job_says_so(app: Engine) -> None:
 
 @pytest.mark.rule("C14")
 def test_waiting_ends_after_300_s_unless_told_otherwise(tmp_path: Path) -> None:
-    assert Engine("sqlite:///unused.db").wait_s == 300
-    assert Engine("sqlite:///unused.db", wait=None).wait_s is None
+    assert Engine("sqlite:///unused.db")._inside.wait_s == 300
+    assert Engine("sqlite:///unused.db", wait=None)._inside.wait_s is None
     app = Engine(f"sqlite:///{tmp_path}/jobs.db", wait="50ms")
 
     @app.task
@@ -319,7 +319,7 @@ def test_correlation_and_trace_reach_events_context_and_children(app: Engine) ->
     assert seen.count(ours) == 2
     # A trace of its own, where something traces; never that of the others.
     assert [correlation for correlation, trace in seen if trace != ours[1]] == [alone.id]
-    for handle in (job, JobHandle[Any](app, job.result(timeout=0))):
+    for handle in (job, JobHandle[Any](app._inside, job.result(timeout=0))):
         assert {(event.correlation_id, event.trace_id) for event in handle.events()} == {ours}
     assert len(app.list_jobs(correlation_id="order-1")) == 2
 

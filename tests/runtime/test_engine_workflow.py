@@ -169,7 +169,7 @@ def test_a_record_is_kept_until_its_time_and_not_longer(app: Engine, clock: Mova
     drain(app)
 
     async def prune() -> int:
-        store = await app.opened()
+        store = await app._inside.opened()
         await Sealer(store).seal_all()
         return (await Pruner(store).run_once()).jobs
 
@@ -177,13 +177,13 @@ def test_a_record_is_kept_until_its_time_and_not_longer(app: Engine, clock: Mova
         return {job.id for job in app.list_jobs()}
 
     clock.advance("13d")
-    assert (app.portal.call(prune()), left()) == (0, {kept.id, usual.id})
+    assert (app._inside.portal.call(prune()), left()) == (0, {kept.id, usual.id})
     clock.advance("1d1s")
-    assert (app.portal.call(prune()), left()) == (1, {kept.id})
+    assert (app._inside.portal.call(prune()), left()) == (1, {kept.id})
     clock.advance("15d")
-    assert (app.portal.call(prune()), left()) == (0, {kept.id})
+    assert (app._inside.portal.call(prune()), left()) == (0, {kept.id})
     clock.advance("1d")
-    assert (app.portal.call(prune()), left()) == (1, set())
+    assert (app._inside.portal.call(prune()), left()) == (1, set())
     with pytest.raises(NotFoundError, match="pruned"):
         kept.state()
 

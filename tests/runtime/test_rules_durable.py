@@ -135,8 +135,8 @@ def test_ids_reach_what_a_handler_submits_through_generations(app: Engine) -> No
     root = grandparent.options(correlation_id="order-1", trace_id=TRACE).submit()
     alone = parent.submit()
     drain(app, concurrency=2)
-    between = JobHandle[Any](app, root.result(timeout=0))
-    first, second, other = (JobHandle[Any](app, job_id) for job_id in between.result(timeout=0))
+    between = JobHandle[Any](app._inside, root.result(timeout=0))
+    first, second, other = (JobHandle[Any](app._inside, job_id) for job_id in between.result(timeout=0))
     for job, parent_id in ((root, None), (between, root.id), (first, between.id), (second, between.id)):
         assert job.job().parent_id == parent_id
         assert {(event.correlation_id, event.trace_id) for event in job.events()} == {("order-1", TRACE)}

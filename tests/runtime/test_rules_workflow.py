@@ -198,13 +198,13 @@ def test_keep_until_outlasts_retention_and_ends_before_it(database: str) -> None
         drain(app)
 
         async def prune() -> int:
-            store = await app.opened()
+            store = await app._inside.opened()
             await Sealer(store).seal_all()
             return (await Pruner(store).run_once()).jobs
 
         def left_at(day: float) -> set[str]:
             clock.advance_to(began_ms + round(day * 86_400_000))
-            app.portal.call(prune())
+            app._inside.portal.call(prune())
             return {job.id for job in app.list_jobs()}
 
         began_ms = clock()

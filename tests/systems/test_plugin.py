@@ -180,7 +180,7 @@ def greet() -> str:
 
 with app.worker():
     assert greet.submit().result(20) == "hello"
-create_app(app).openapi()
+create_app(app._inside).openapi()
 app.close()
 sys.exit(main(["--json", "doctor"]))
 """

@@ -70,16 +70,18 @@ def test_nothing_is_kept_for_who_has_lost_the_job(app: Engine) -> None:
     met: list[str] = []
 
     async def take_it_away(job_id: str) -> None:
-        store = await app.opened()
+        store = await app._inside.opened()
         job = await store.reads.get(job_id)
         assert job is not None
-        await store.jobs.apply(move(app.table("durable"), [job], Command.LOSE, actor="reaper", reason="lease_expired"))
+        await store.jobs.apply(
+            move(app._inside.table("durable"), [job], Command.LOSE, actor="reaper", reason="lease_expired")
+        )
 
     @app.task
     def late(ctx: Context) -> None:
         if ctx.attempt > 1:
             return
-        app.portal.call(take_it_away(ctx.job_id))
+        app._inside.portal.call(take_it_away(ctx.job_id))
         for keep in (
             lambda: ctx.checkpoint("x"),
             lambda: ctx.artifact("x", b"x"),

@@ -92,7 +92,7 @@ def test_a_worker_warns_of_leases_that_are_shorter_or_longer_than_is_wise(
     app.task(name="usual")(noop)
     for lease in ("29s", "30s", "2m", "121s"):
         app.task(name=f"for-{lease}", lease=lease)(noop)
-    warn_of_leases(app)
+    warn_of_leases(app._inside)
     said = [record.getMessage() for record in caplog.records]
     assert [re.findall(r"for-\w+", line) for line in said] == [["for-29s"], ["for-121s"]]
     assert "30 to 120 s" in said[0]

@@ -31,7 +31,7 @@ class Command(Work):
 
 
 def test_a_task_needs_no_function(app: Engine) -> None:
-    app.registry.add(define("command", Command(), DURABLE, {"queue": "shells", "retries": 2}))
+    app._inside.registry.add(define("command", Command(), DURABLE, {"queue": "shells", "retries": 2}))
     job = app.submit("command", {"argv": ["ls"]}).job()
     assert (job.task, job.queue, job.max_tries, json.loads(job.payload or "")) == (
         "command",
@@ -39,12 +39,12 @@ def test_a_task_needs_no_function(app: Engine) -> None:
         3,
         {"argv": ["ls"]},
     )
-    view = task_view(app.registry.get("command"))
+    view = task_view(app._inside.registry.get("command"))
     assert (view["doc"], view["parameters"]["required"]) == ("Run a command.", ["argv"])
 
 
 def test_a_task_without_a_function_is_not_called(app: Engine) -> None:
-    task = Task[Any, Any](app, define("command", Command(), DURABLE, {}))
+    task = Task[Any, Any](app._inside, define("command", Command(), DURABLE, {}))
     with pytest.raises(HoldfastError, match="is no function"):
         task(["ls"])
 
@@ -71,7 +71,7 @@ def test_one_name_is_one_work(app: Engine) -> None:
     first, again = declared(app), declared(app)  # as a module that is loaded twice
     assert first.definition.work == again.definition.work != Nothing()
     with pytest.raises(HoldfastError, match="two tasks are named"):
-        app.registry.add(define("once", Command(), DURABLE, {}))
+        app._inside.registry.add(define("once", Command(), DURABLE, {}))
 
 
 def test_nobody_does_nothing() -> None:

@@ -328,7 +328,7 @@ def test_what_is_gathered_from_a_store(app: Engine) -> None:
         raise PermanentError("no", code="bad_request")
 
     def why(job_id: str) -> Explanation:
-        return app.portal.call(_why(app, job_id))
+        return app._inside.portal.call(_why(app, job_id))
 
     shaky, broken = wobble.submit(), never.submit()
     assert why(shaky.id).command == "holdfast worker module:app"
@@ -354,4 +354,4 @@ def test_what_is_gathered_from_a_store(app: Engine) -> None:
 
 
 async def _why(app: Engine, job_id: str) -> Explanation:
-    return await explain_job(await app.opened(), job_id)
+    return await explain_job(await app._inside.opened(), job_id)

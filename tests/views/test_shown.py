@@ -50,7 +50,7 @@ def test_a_worker_that_is_not_told_serves_the_queues_of_its_tasks(app: Engine) -
     def add(a: int, b: int) -> int:
         return a + b
 
-    app.clock = None
+    app._inside.clock = None
     with app.worker() as worker:
         assert set(worker.queues) == {"default", "sums"}
 

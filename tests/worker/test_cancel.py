@@ -67,10 +67,10 @@ def test_soft(app: Engine, tmp_path: Path, kind: str) -> None:
     assert (ending.type, ending.reason) == ("job_cancelled", "enough")
 
     async def kept() -> tuple[list[str], str | None]:
-        store = await app.opened()
+        store = await app._inside.opened()
         return [a.name for a in await store.kept.artifacts(job.id)], await store.kept.checkpoint(job.id)
 
-    artifacts, checkpoint = app.portal.call(kept())
+    artifacts, checkpoint = app._inside.portal.call(kept())
     assert artifacts == ["part"], "what it had made stays"
     if kind == "loop":
         assert json.loads(found.outcome or "") == {"result": "as far as it got", "partial": True}
@@ -146,9 +146,9 @@ def test_hard(app: Engine, tmp_path: Path, kind: str) -> None:
     assert (found.state, found.outcome) == ("cancelled", None)
 
     async def artifacts() -> int:
-        return len(await (await app.opened()).kept.artifacts(job.id))
+        return len(await (await app._inside.opened()).kept.artifacts(job.id))
 
-    assert app.portal.call(artifacts()) == 0, "what it had made is discarded"
+    assert app._inside.portal.call(artifacts()) == 0, "what it had made is discarded"
 
 
 @pytest.mark.rule("D14")

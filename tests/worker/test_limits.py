@@ -113,9 +113,9 @@ def test_a_job_that_waits_for_its_limit_says_so(app: Engine) -> None:
     first, second = task.submit("1", "a"), task.submit("2", "a")
 
     async def taken() -> str:
-        store = await app.opened()
+        store = await app._inside.opened()
         [job] = await store.jobs.claim(["default"], 10, "w1")
         assert job.id == first.id
         return (await explain_job(store, second.id)).sentence
 
-    assert "limit domain:a: 1 of 1 running" in app.portal.call(taken())
+    assert "limit domain:a: 1 of 1 running" in app._inside.portal.call(taken())

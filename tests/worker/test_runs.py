@@ -103,14 +103,14 @@ def app(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> 
 
 @pytest.fixture
 def echo(app: Engine) -> Engine:
-    app.registry.executors = {**app.registry.executors, "echo": f"{HERE}:Echoes"}
+    app._inside.registry.executors = {**app._inside.registry.executors, "echo": f"{HERE}:Echoes"}
     Echoes.asked.clear()
     Echoes.there.clear()
     return app
 
 
 def declared(app: Engine, table: Lifecycle = DURABLE, **options: Any) -> None:
-    app.registry.add(define("echo", Echo(), table, options))
+    app._inside.registry.add(define("echo", Echo(), table, options))
 
 
 def test_a_work_is_run_by_the_executor_that_it_names(echo: Engine) -> None:
@@ -144,7 +144,7 @@ def test_a_work_whose_executor_is_not_here_fails(app: Engine) -> None:
 
 def test_what_goes_on_around_a_run_is_asked_for_jobs_of_its_lifecycle(echo: Engine) -> None:
     declared(echo, retries=0)
-    echo.registry.arounds = {"durable": f"{HERE}:Around"}
+    echo._inside.registry.arounds = {"durable": f"{HERE}:Around"}
     with working(echo):
         ran, skipped, failed = (echo.submit("echo", said) for said in ({}, {"skip": True}, {"fail": True}))
         assert ran.result(20) == {"how": "started", "known": True}
@@ -160,7 +160,7 @@ def test_a_run_that_is_taken_over_is_adopted_where_it_is_still_there(
 ) -> None:
     declared(echo, PIPELINE)
     job = echo.submit("echo", {})
-    [claimed] = echo.portal.call(_claim(echo))
+    [claimed] = echo._inside.portal.call(_claim(echo))
     assert claimed.attempt == 1
     if there:
         Echoes.there.add(1)
@@ -174,4 +174,4 @@ def test_a_run_that_is_taken_over_is_adopted_where_it_is_still_there(
 
 
 async def _claim(app: Engine) -> list[Job]:
-    return await (await app.opened()).jobs.claim(["default"], 1, "worker-1")
+    return await (await app._inside.opened()).jobs.claim(["default"], 1, "worker-1")

@@ -310,14 +310,14 @@ def test_both_queues_of_a_weighted_worker_are_served(app: Engine) -> None:
 
 def test_a_worker_is_on_record_while_it_works(app: Engine) -> None:
     async def workers() -> list[tuple[str, tuple[str, ...], int, dict[str, int]]]:
-        rows = await (await app.opened()).admin.workers.list()
+        rows = await (await app._inside.opened()).admin.workers.list()
         return [(row.owner, row.queues, row.concurrency, row.stats) for row in rows]
 
     with working(app, queues="default:2", concurrency=7) as worker:
-        [(owner, queues, concurrency, stats)] = app.portal.call(workers())
+        [(owner, queues, concurrency, stats)] = app._inside.portal.call(workers())
         assert (owner, queues, concurrency) == (worker.owner, ("default",), 7)
         assert stats == {"running": 0, "claimed": 0, "written": 0, "refused": 0, "lost": 0, "renewed": 0}
-    assert app.portal.call(workers()) == []
+    assert app._inside.portal.call(workers()) == []
 
 
 @pytest.mark.rule("C19")

@@ -123,7 +123,7 @@ def test_a_process_does_not_outlive_its_worker(app: Engine, database: str, tmp_p
         until(lambda: noted(file))
         pid = int(noted(file)[0].split()[1])
         assert pid != os.getpid()
-        app.portal.call(worker.stop(0.0))
+        app._inside.portal.call(worker.stop(0.0))
         until(lambda: not Path(f"/proc/{pid}").exists())
     assert job.state() == "queued"
 

@@ -14,12 +14,12 @@ from holdfast.api.problems.handlers import LastResort, install
 from holdfast.api.routes import served
 from holdfast.api.settings import ApiSettings
 from holdfast.api.tracing import Tracing, is_untold
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 
 ABOUT = "Jobs that follow a declared lifecycle, and an engine that can prove that they did."
 
 
-def create_app(engine: Engine, settings: ApiSettings | None = None) -> FastAPI:
+def create_app(engine: Inside, settings: ApiSettings | None = None) -> FastAPI:
     """The API of an engine. It runs in the engine's own loop: serve it with `holdfast.api.running`."""
     settings = settings or ApiSettings()
     app = FastAPI(

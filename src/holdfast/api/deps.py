@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from holdfast.api.access.keys import Caller
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 from holdfast.store.port import Store
 
 
 # Asynchronous, although they wait for nothing: the framework would run them in a thread each otherwise.
-async def _engine(request: Request) -> Engine:
-    engine: Engine = request.app.state.engine
+async def _engine(request: Request) -> Inside:
+    engine: Inside = request.app.state.engine
     return engine
 
 
@@ -26,7 +26,7 @@ async def _caller(request: Request) -> Caller:
     return caller
 
 
-EngineDep = Annotated[Engine, Depends(_engine)]
+EngineDep = Annotated[Inside, Depends(_engine)]
 """The engine. The route runs in its loop: await its store, never its blocking calls."""
 
 StoreDep = Annotated[Store, Depends(_store)]

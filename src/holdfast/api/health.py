@@ -18,7 +18,7 @@ from holdfast.api.access.scopes import needs
 from holdfast.api.deps import EngineDep
 from holdfast.api.problems.kinds import PROBLEM_SCHEMA, unavailable
 from holdfast.observe.logs import get_logger
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 from holdfast.views.metrics_feed import MetricsFeed
 
 READY_S = 3.0
@@ -75,7 +75,7 @@ async def metrics(request: Request) -> Response:
 
 async def metrics_of(app: FastAPI) -> MetricsFeed:
     """The application's metrics. They count from the first time that somebody asks for them, a server at its start."""
-    engine: Engine = app.state.engine
+    engine: Inside = app.state.engine
     store = await engine.opened()
     if not hasattr(app.state, "metrics"):
         app.state.metrics = MetricsFeed(store)

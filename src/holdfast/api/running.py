@@ -19,7 +19,7 @@ from holdfast.api.settings import ApiSettings, is_loopback
 from holdfast.chores.runner import Chores
 from holdfast.config import ConfigError
 from holdfast.observe.logs import get_logger
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 from holdfast.runtime.serving import StopSignal
 from holdfast.worker.weights import Queues
 from holdfast.worker.worker import Worker
@@ -42,7 +42,7 @@ class WorkerSettings:
 
 
 def serve(
-    engine: Engine,
+    engine: Inside,
     settings: ApiSettings | None = None,
     *,
     worker: WorkerSettings | bool = False,
@@ -81,7 +81,7 @@ class Service:
     """A server in the engine's loop, with what it was asked to run beside. `start`, then `stop`."""
 
     def __init__(
-        self, engine: Engine, settings: ApiSettings, work: WorkerSettings | None = None, chores: bool = True
+        self, engine: Inside, settings: ApiSettings, work: WorkerSettings | None = None, chores: bool = True
     ) -> None:
         self._engine = engine
         self._settings = settings

@@ -20,7 +20,7 @@ from holdfast.config import DEFAULT_DB, Settings, load
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
     from holdfast.store.port import Store
 
 WIDE = 160
@@ -50,14 +50,14 @@ class Invocation:
             return replace(found, db=self.engine(found.app).url)
         return found
 
-    def engine(self, place: str | None = None) -> Engine:
+    def engine(self, place: str | None = None) -> Inside:
         """The engine at `module:name`: the one named here, else by --app, HOLDFAST_APP or holdfast.toml."""
         from holdfast.cli.importing import engine_at
 
         where = place or load({"db": self.db, "app": self.app}).app
         if where is None:
             raise UsageError("no app was named", remedy="say --app module:app, or set HOLDFAST_APP")
-        engine = engine_at(where)
+        engine = engine_at(where)._inside
         if self.db is not None:
             engine.url = load({"db": self.db}).db
         return engine

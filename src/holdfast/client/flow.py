@@ -20,7 +20,7 @@ from holdfast.systems.flow.views.run import Drawn, Run, drawn
 from holdfast.tasks.signature import ArgumentsError
 
 if TYPE_CHECKING:
-    from holdfast.client.engine import RemoteEngine
+    from holdfast.client.inside import RemoteInside
 
 View = Mapping[str, Any]
 
@@ -28,7 +28,7 @@ View = Mapping[str, Any]
 class RemoteFlow(Flow):
     """Without nodes it is a name alone, and its input is checked by the API."""
 
-    engine: RemoteEngine
+    engine: RemoteInside
 
     def start(self, args: tuple[Any, ...], input: dict[str, Any], options: Options) -> Coroutine[Any, Any, FlowHandle]:
         if self._nodes:
@@ -49,7 +49,7 @@ class RemoteFlow(Flow):
 class RemoteFlowHandle(FlowHandle):
     """The same calls, sent to an API."""
 
-    engine: RemoteEngine
+    engine: RemoteInside
 
     async def _nodes(self) -> list[NodeRow]:
         return list((await self._run()).nodes)

@@ -15,7 +15,7 @@ from holdfast.runtime.task import OptionNames, Options, Task
 from holdfast.tasks.durations import duration_ms
 
 if TYPE_CHECKING:
-    from holdfast.client.engine import RemoteEngine
+    from holdfast.client.inside import RemoteInside
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,7 +29,7 @@ NOT_SENT = {
 class RemoteTask(Task[P, R]):
     """What its declaration says of queue, retries and the like is for workers: the API's own declaration counts."""
 
-    engine: RemoteEngine
+    engine: RemoteInside
 
     def options(self, **given: Unpack[OptionNames]) -> RemoteTask[P, R]:
         return RemoteTask(self.engine, self.definition, super().options(**given)._options)

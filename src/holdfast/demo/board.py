@@ -40,7 +40,7 @@ class Board:
 
     def __init__(self, console: Console, app: Engine, crew: Crew) -> None:
         self._console = console
-        self._app = app
+        self._inside = app._inside
         self._crew = crew
         self._began_s = time.monotonic()
         self._seen: dict[str, int] = {}
@@ -79,7 +79,7 @@ class Board:
         for width in WIDTHS:
             table.add_column(no_wrap=True, min_width=width)
         for name, job in zip(jobs, found, strict=True):
-            lifecycle = self._app.table(job.lifecycle)
+            lifecycle = self._inside.table(job.lifecycle)
             state = Text(str(lifecycle.state(job.state)), COLOURS.get(Canonical(job.state), ""))
             attempt = f"attempt {job.attempt}" if job.attempt > 1 else ""
             table.add_row(name, Text(job.lifecycle, "dim"), state, attempt, self._right(job, result))
@@ -100,15 +100,15 @@ class Board:
 
     def _signals(self, job: Job) -> Any:
         async def read() -> Any:
-            return await (await self._app.opened()).reads.signals(job.id)
+            return await (await self._inside.opened()).reads.signals(job.id)
 
-        return self._app.portal.call(read())
+        return self._inside.portal.call(read())
 
     def _lines(self, jobs: Mapping[str, JobHandle[Any]]) -> None:
         """What has happened since the last look, in the order in which it did."""
         new: list[tuple[Event, str, str]] = []
         for name, handle in jobs.items():
-            lifecycle = self._app.table(handle.job().lifecycle)
+            lifecycle = self._inside.table(handle.job().lifecycle)
             for event in handle.events()[self._seen.get(handle.id, 0) :]:
                 self._seen[handle.id] = event.seq
                 new.append((event, name, str(lifecycle.state(event.to_state))))

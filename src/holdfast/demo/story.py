@@ -163,11 +163,11 @@ class Story:
         self._act("5  The proof", "The log is sealed, then every job and every event is held against every invariant.")
 
         async def prove() -> tuple[SealRow | None, Report]:
-            store = await told.app.opened()
+            store = await told.app._inside.opened()
             await Sealer(store).seal_all()
             return await store.reads.last_seal(), await audit(url)
 
-        seal, report = told.app.portal.call(prove())
+        seal, report = told.app._inside.portal.call(prove())
         broken = Counter(violation.invariant for violation in report.violations)
         table = Table(box=None, padding=(0, 0, 0, 2), show_header=False)
         table.add_column(justify="right", style="dim")

@@ -39,7 +39,7 @@ def night(url: str) -> Night:
     """Declare everything on the engine of a database. Short leases: a demonstration has no minute to wait."""
     app = Engine(url)
     parts: list[Part] = []
-    catalog.brought("demo", lambda part: parts.append(part(app, QUEUE)))
+    catalog.brought("demo", lambda part: parts.append(part(app._inside, QUEUE)))
 
     @app.task(queue=QUEUE, lease="2s")
     def words(ctx: Context, text: str) -> int:

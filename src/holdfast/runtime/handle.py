@@ -14,7 +14,7 @@ from holdfast.kernel.job import Job
 from holdfast.kernel.state import RANK, SUCCESSFUL, Canonical, State
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
     from holdfast.tasks.registry import TaskDef
 
 R = TypeVar("R")
@@ -41,7 +41,7 @@ class WaitTimeoutError(HoldfastError, TimeoutError):
 class JobHandle(Generic[R]):
     """Every call asks the store: a handle holds no state of its own."""
 
-    def __init__(self, engine: Engine, job_id: str, task: TaskDef | None = None) -> None:
+    def __init__(self, engine: Inside, job_id: str, task: TaskDef | None = None) -> None:
         self.engine = engine
         self.id = job_id
         self._task = task
@@ -84,10 +84,11 @@ class JobHandle(Generic[R]):
 
     def cancel(self, reason: str = "cancelled", *, mode: str = "soft") -> State:
         """Stop the job: at once when it is not running, else by asking its worker (soft) or for good (hard)."""
-        return self.engine.cancel_job(self.id, reason, mode=mode)
+        state: State = self._call(self.engine.cancel_job(self.id, reason, mode))
+        return state
 
     async def acancel(self, reason: str = "cancelled", *, mode: str = "soft") -> State:
-        return await self.engine.acancel_job(self.id, reason, mode=mode)
+        return await self.engine.portal.hop(self.engine.cancel_job(self.id, reason, mode))
 
     def events(self) -> list[Event]:
         events: list[Event] = self._call(self._events())

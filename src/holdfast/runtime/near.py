@@ -13,7 +13,7 @@ from holdfast.store.open import open_store
 from holdfast.store.port import Store, Wakeups
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 
 class _Here(NamedTuple):
@@ -28,7 +28,7 @@ class _Here(NamedTuple):
 class Near:
     """The engine's stores in loops that are not its own."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Inside) -> None:
         self._engine = engine
         self._loops: dict[asyncio.AbstractEventLoop, _Here] = {}
 

@@ -20,7 +20,7 @@ from holdfast.worker.weights import Queues
 from holdfast.worker.worker import Worker
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -53,7 +53,7 @@ class StopSignal:
 
 
 def serve_worker(
-    engine: Engine,
+    engine: Inside,
     queues: Queues | None = None,
     concurrency: int = 10,
     grace_s: float = 30.0,
@@ -86,7 +86,7 @@ def serve_worker(
     return 0
 
 
-def warn_of_leases(engine: Engine) -> None:
+def warn_of_leases(engine: Inside) -> None:
     """Shorter, and a busy database costs runs; longer, and a dead worker's jobs wait for it."""
     for task in engine.registry:
         if task.lease_ms not in USUAL_LEASE_MS:
@@ -106,7 +106,7 @@ def show_metrics(worker: Worker, port: int) -> Callable[[], None]:
     return shown.stop
 
 
-async def _start(engine: Engine, queues: Queues | None, concurrency: int, chores: bool) -> tuple[Worker, Chores | None]:
+async def _start(engine: Inside, queues: Queues | None, concurrency: int, chores: bool) -> tuple[Worker, Chores | None]:
     worker = Worker(engine, queues=queues, concurrency=concurrency)
     await worker.start()
     if not chores:

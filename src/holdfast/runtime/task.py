@@ -24,7 +24,7 @@ from holdfast.tasks.registry import TaskDef
 from holdfast.tasks.work import Python
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,7 +80,7 @@ class OptionNames(TypedDict, total=False):
 class Task(Generic[P, R]):
     """Call it and it runs here; submit it and it runs as a job."""
 
-    def __init__(self, engine: Engine, definition: TaskDef, options: Options | None = None) -> None:
+    def __init__(self, engine: Inside, definition: TaskDef, options: Options | None = None) -> None:
         self.engine = engine
         self.definition = definition
         self._options = options or Options()

@@ -51,12 +51,12 @@ def drain(
     is a job, or a function: when the job is over or the function says so, no more is begun. Real time is spent on
     handlers alone; a drain that takes longer than `timeout` seconds raises TimeoutError.
     """
-    return engine.portal.call(_Drain(engine, until, move_clock, concurrency).run(timeout))
+    return engine._inside.portal.call(_Drain(engine, until, move_clock, concurrency).run(timeout))
 
 
 class _Drain:
     def __init__(self, engine: Engine, until: Until | None, move_clock: bool | Duration, concurrency: int) -> None:
-        self._engine = engine
+        self._inside = engine._inside
         self._until = until
         self._concurrency = concurrency
         self._clock = _movable(engine) if move_clock is not False else None
@@ -65,7 +65,7 @@ class _Drain:
             self._end_ms = self._clock() + duration_ms(move_clock, "move_clock")
 
     async def run(self, timeout: float) -> Drained:
-        self._store = await self._engine.opened()
+        self._store = await self._inside.opened()
         began_ms = await self._store.now_ms()
         runs = 0
         async with asyncio.timeout(timeout):
@@ -88,7 +88,7 @@ class _Drain:
 
     async def _work(self, queues: list[str]) -> int:
         """A worker until nothing of these queues is due. It needs no heartbeat: time stands still."""
-        worker = Worker(self._engine, queues=queues, concurrency=self._concurrency, heartbeat=False)
+        worker = Worker(self._inside, queues=queues, concurrency=self._concurrency, heartbeat=False)
         await worker.start()
         try:
             while not await self._enough():
@@ -120,7 +120,7 @@ class _Drain:
         clock, end_ms = self._clock, self._end_ms
         if clock is None:
             return False
-        times = [at_ms for job in jobs for at_ms in _times_of(job, self._engine.tables)]
+        times = [at_ms for job in jobs for at_ms in _times_of(job, self._inside.tables)]
         if end_ms is not None:
             times += [row.next_tick_ms for row in await Scheduler(self._store).list() if not row.paused]
             times = [min(at_ms, end_ms) for at_ms in [*times, end_ms]]

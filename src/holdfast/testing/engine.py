@@ -25,16 +25,17 @@ def temporary_engine(
         url = f"sqlite:///{Path(made) / 'test.db'}"
         engine = Engine(url, clock=clock) if app is None else app
         engine.close()
-        kept = engine.url, engine.clock
-        engine.url, engine.clock = url, clock
+        inside = engine._inside
+        kept = inside.url, inside.clock
+        inside.url, inside.clock = url, clock
         try:
             yield engine
         finally:
             engine.close()
-            engine.url, engine.clock = kept
+            inside.url, inside.clock = kept
 
 
 def clock_of(engine: Runtime) -> MovableClock | None:
     """The clock of an engine, where it is one that can be moved."""
-    clock = engine.clock
+    clock = engine._inside.clock
     return clock if isinstance(clock, MovableClock) else None

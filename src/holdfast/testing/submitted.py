@@ -29,7 +29,7 @@ def assert_submitted(
     many jobs there must be; 0 that there must be none.
     """
     name = task if isinstance(task, str) else task.name
-    jobs = engine.portal.call(_jobs(engine, name))
+    jobs = engine._inside.portal.call(_jobs(engine, name))
     found = [job for job in jobs if (queue is None or job.queue == queue) and _has(job, args or {})]
     if len(found) == count or (count is None and found):
         return found
@@ -41,7 +41,7 @@ def assert_submitted(
 
 
 async def _jobs(engine: Engine, task: str) -> list[Job]:
-    reads = (await engine.opened()).reads
+    reads = (await engine._inside.opened()).reads
     page = Page([], "")
     jobs: list[Job] = []
     while page.next_cursor is not None:

@@ -37,7 +37,9 @@ def guarded(sqlite_url: str) -> Iterator[Shell]:
 def doors_alone(shell: Shell) -> ASGIApp:
     """The doors before nothing: whether a request is let in, without what its route would do."""
     inner = AnswerHeaders(
-        LastResort(Doors(nothing, engine=shell.engine, settings=shell.settings, routes=shell.app.state.route_map))
+        LastResort(
+            Doors(nothing, engine=shell.engine._inside, settings=shell.settings, routes=shell.app.state.route_map)
+        )
     )
 
     async def app(scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -219,7 +221,7 @@ def test_there_are_no_websockets(guarded: Shell) -> None:
 
         await guarded.app({"type": "websocket", "path": "/api/socket", "headers": []}, receive, send)
 
-    guarded.engine.portal.call(connect())
+    guarded.engine._inside.portal.call(connect())
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 

@@ -32,16 +32,16 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -
 
 def rows_of(shell: Shell) -> list[KeyRow]:
     async def read() -> list[KeyRow]:
-        return await (await shell.engine.opened()).admin.keys.list()
+        return await (await shell.engine._inside.opened()).admin.keys.list()
 
-    return shell.engine.portal.call(read())
+    return shell.engine._inside.portal.call(read())
 
 
 def revoke(shell: Shell, key_id: str) -> KeyRow | None:
     async def change() -> KeyRow | None:
-        return await (await shell.engine.opened()).admin.keys.revoke(key_id)
+        return await (await shell.engine._inside.opened()).admin.keys.revoke(key_id)
 
-    return shell.engine.portal.call(change())
+    return shell.engine._inside.portal.call(change())
 
 
 def test_only_a_digest_is_kept(shell: Shell) -> None:
@@ -90,9 +90,9 @@ def test_who_the_holder_is(shell: Shell, scope: Scope) -> None:
     made = shell.key(scope, name="nightly import")
 
     async def holder() -> Caller | None:
-        return await Keyring().holder(await shell.engine.opened(), made.token)
+        return await Keyring().holder(await shell.engine._inside.opened(), made.token)
 
-    assert shell.engine.portal.call(holder()) == Caller("nightly import", scope.implied, made.row.id)
+    assert shell.engine._inside.portal.call(holder()) == Caller("nightly import", scope.implied, made.row.id)
 
 
 def test_scopes_grow() -> None:
@@ -106,26 +106,26 @@ def test_when_a_key_was_last_used(shell: Shell, clock: MovableClock) -> None:
     keyring = Keyring(lambda: now_s[0])
 
     async def use() -> None:
-        await keyring.holder(await shell.engine.opened(), made.token)
+        await keyring.holder(await shell.engine._inside.opened(), made.token)
 
     for wait_s in (0.0, NOTED_EVERY_S - 1, 1.0):
         clock.advance("1m")
         now_s[0] += wait_s
-        shell.engine.portal.call(use())
+        shell.engine._inside.portal.call(use())
     # Noted at the first use and at the third: a read costs a write once a minute at most.
     [row] = rows_of(shell)
     assert row.last_used_at_ms == clock.now_ms
     clock.advance("1m")
-    shell.engine.portal.call(use())
+    shell.engine._inside.portal.call(use())
     assert rows_of(shell) == [row]
 
 
 def test_whether_there_is_any(shell: Shell, clock: MovableClock) -> None:
     def any_live() -> bool:
         async def ask() -> bool:
-            return await (await shell.engine.opened()).admin.keys.any_live()
+            return await (await shell.engine._inside.opened()).admin.keys.any_live()
 
-        return shell.engine.portal.call(ask())
+        return shell.engine._inside.portal.call(ask())
 
     assert not any_live()
     made = shell.key("read", lives_ms=1_000)
@@ -141,10 +141,10 @@ def test_whether_there_is_any(shell: Shell, clock: MovableClock) -> None:
 @pytest.mark.parametrize(("name", "lives_ms"), [("", None), (" ", None), ("x" * 101, None), ("x", 0), ("a\x00b", None)])
 def test_keys_that_are_not_made(shell: Shell, name: str, lives_ms: int | None) -> None:
     async def make() -> None:
-        await make_key(await shell.engine.opened(), name, Scope.READ, lives_ms=lives_ms)
+        await make_key(await shell.engine._inside.opened(), name, Scope.READ, lives_ms=lives_ms)
 
     with pytest.raises((HoldfastError, PayloadError)) as refused:
-        shell.engine.portal.call(make())
+        shell.engine._inside.portal.call(make())
     assert refused.value.field in ("name", "expires")
     assert rows_of(shell) == []
 
@@ -153,9 +153,9 @@ def test_64_at_once_with_one_key(shell: Shell) -> None:
     token = shell.key("admin").token
 
     async def one() -> Caller | None:
-        return await Keyring().holder(await shell.engine.opened(), token)
+        return await Keyring().holder(await shell.engine._inside.opened(), token)
 
     async def many() -> list[Caller | None]:
         return await asyncio.gather(*(one() for _ in range(64)))
 
-    assert all(shell.engine.portal.call(many()))
+    assert all(shell.engine._inside.portal.call(many()))

@@ -225,7 +225,7 @@ def test_no_more_requests_than_places_and_health_needs_none(shell: Shell) -> Non
             go.set()
             return [refused, alive, *(await asyncio.gather(*three)), await client.get("/api/docs")]
 
-    refused, alive, *others = shell.engine.portal.call(crowd(), 30)
+    refused, alive, *others = shell.engine._inside.portal.call(crowd(), 30)
     assert (refused.status_code, refused.json()["code"], refused.headers["retry-after"]) == (503, "too_busy", "1")
     assert alive.status_code == 200
     assert [answer.status_code for answer in others] == [200] * 4

@@ -99,7 +99,7 @@ def test_a_replay_is_dry_until_told_otherwise_then_done_once(client: Client, eng
         again = [engine.get_job(item["replayed_as"]) for item in done.json()["items"]]
         from holdfast.runtime.handle import JobHandle
 
-        assert {JobHandle(engine, job.id).result(timeout=20) for job in again} == {"mended"}
+        assert {JobHandle(engine._inside, job.id).result(timeout=20) for job in again} == {"mended"}
     assert client.get("/api/dead").json()["items"] == []
     assert len(client.get("/api/dead?resolved=true").json()["items"]) == 3
 

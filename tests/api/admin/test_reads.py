@@ -35,11 +35,11 @@ def test_workers_and_leases(client: Client, engine: Engine, clock: MovableClock)
     job = engine.submit("add", {"a": 1})
 
     async def work() -> None:
-        store = await engine.opened()
+        store = await engine._inside.opened()
         await Roster(store, "w", {"default": 1}, 4).seen({"running": 1})
         await store.jobs.claim(["default"], 1, "w")
 
-    engine.portal.call(work())
+    engine._inside.portal.call(work())
     [worker] = client.get("/api/workers").json()["items"]
     assert (worker["owner"], worker["alive"], worker["queues"], worker["concurrency"]) == ("w", True, ["default"], 4)
     [lease] = client.get("/api/leases").json()["items"]
@@ -56,9 +56,9 @@ def test_workers_and_leases(client: Client, engine: Engine, clock: MovableClock)
 
 def test_lifecycles(client: Client, engine: Engine) -> None:
     async def register() -> None:
-        await (await engine.opened()).register(REVIEW)
+        await (await engine._inside.opened()).register(REVIEW)
 
-    engine.portal.call(register())
+    engine._inside.portal.call(register())
     found = {each["name"]: each for each in client.get("/api/lifecycles").json()["items"]}
     assert found.keys() >= {*BUILT_IN, "review"}
     assert (found["durable"]["built_in"], found["review"]["built_in"]) == (True, False)

@@ -50,11 +50,13 @@ def main(url: str, port: str, when: str) -> int:
     declare(engine)
 
     async def arm() -> None:
-        driver: Any = driver_of(await engine.opened())
+        driver: Any = driver_of(await engine._inside.opened())
         driver.write = deadly(driver.write, when)
 
-    engine.portal.call(arm())
-    return serve(engine, ApiSettings(port=int(port)), chores=False, ready=lambda address: print(address, flush=True))
+    engine._inside.portal.call(arm())
+    return serve(
+        engine._inside, ApiSettings(port=int(port)), chores=False, ready=lambda address: print(address, flush=True)
+    )
 
 
 if __name__ == "__main__":

@@ -27,16 +27,16 @@ def made(client: Client, task: str = "add", **more: Any) -> str:
 
 def events(engine: Engine, job_id: str) -> list[Event]:
     async def read() -> list[Event]:
-        return await (await engine.opened()).reads.events(job_id)
+        return await (await engine._inside.opened()).reads.events(job_id)
 
-    return engine.portal.call(read())
+    return engine._inside.portal.call(read())
 
 
 def claimed(engine: Engine, queue: str = "default", *, start: bool = True) -> None:
     async def claim() -> None:
-        assert await (await engine.opened()).jobs.claim([queue], 1, "w", start=start)
+        assert await (await engine._inside.opened()).jobs.claim([queue], 1, "w", start=start)
 
-    engine.portal.call(claim())
+    engine._inside.portal.call(claim())
 
 
 def keyed(key: str, **more: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def test_a_get_stops_too_but_not_from_a_browser(client: Client, engine: Engine) 
 
 @pytest.mark.rule("W11")
 def test_a_workflow_job_is_stopped_from_every_state_that_is_not_final(client: Client, engine: Engine) -> None:
-    table = engine.table("workflow")
+    table = engine._inside.table("workflow")
     living = [state for state in table.states if RANK[state.canonical] < OVER]
     assert {str(state) for state in living} == {"CREATED", "RETRY", "ACTIVE"}
     for state in living:
@@ -98,16 +98,16 @@ def _standing(client: Client, engine: Engine, label: str) -> str:
     job_id = made(client, "flow", queue=queue)
 
     async def walk() -> None:
-        store = await engine.opened()
+        store = await engine._inside.opened()
         if label == "CREATED":
             return
         [job] = await store.jobs.claim([queue], 1, "w")
         if label == "RETRY":
             assert (
-                await store.jobs.apply(move(engine.table("workflow"), [job], "retry", actor="w", owner="w"))
+                await store.jobs.apply(move(engine._inside.table("workflow"), [job], "retry", actor="w", owner="w"))
             ).versions
 
-    engine.portal.call(walk())
+    engine._inside.portal.call(walk())
     return job_id
 
 
@@ -244,7 +244,7 @@ def test_every_transition_says_when_who_why_and_in_which_correlation(
     client.post(f"/api/jobs/{job_id}/resume", {"reason": "second"})
     clock.advance("1s")
     with engine.worker(concurrency=1, queues=["w"]):
-        engine.portal.call(_over(engine, job_id), 30)
+        engine._inside.portal.call(_over(engine, job_id), 30)
     told = events(engine, job_id)
     assert [event.type for event in told][:3] == ["job_submitted", "job_cancelled", "job_resumed"]
     assert [event.at_ms - told[0].at_ms for event in told][:3] == [0, 1_000, 2_000]
@@ -258,4 +258,4 @@ def test_every_transition_says_when_who_why_and_in_which_correlation(
 
 async def _over(engine: Engine, job_id: str) -> None:
 
-    assert await until_over(await engine.opened(), job_id, 20)
+    assert await until_over(await engine._inside.opened(), job_id, 20)

@@ -66,14 +66,14 @@ def test_the_trace_and_the_correlation_go_on_into_the_job_and_its_events(client:
     headers = {"traceparent": f"00-{trace}-00f067aa0ba902b7-01", "X-Correlation-Id": "order-7"}
     job = client.post("/api/jobs", {"task": "add", "args": {"a": 1}}, headers=headers).json()
     assert (job["trace_id"], job["correlation_id"]) == (trace, "order-7")
-    [event] = engine.portal.call(_events(engine, job["id"]))
+    [event] = engine._inside.portal.call(_events(engine, job["id"]))
     assert (event.actor, event.trace_id, event.correlation_id) == ("local", trace, "order-7")
     bad = {"traceparent": "00-00000000000000000000000000000000-00f067aa0ba902b7-01"}
     assert client.post("/api/jobs", {"task": "add", "args": {"a": 1}}, headers=bad).json()["trace_id"] is None
 
 
 async def _events(engine: Engine, job_id: str) -> list[Any]:
-    return await (await engine.opened()).reads.events(job_id)
+    return await (await engine._inside.opened()).reads.events(job_id)
 
 
 def test_a_key_of_the_engine_gives_the_job_that_holds_it(client: Client, engine: Engine) -> None:
@@ -247,18 +247,18 @@ def test_a_client_job_id_gives_its_job_until_that_is_cleaned(client: Client, eng
     body = command(client_job_id=str(uuid4()))
     first = client.post("/api/jobs", body).json()
     for step in ([], [Command.CLAIM, Command.START], [Command.SUCCEED], [Command.CLEAN]):
-        engine.portal.call(_walk(engine, first["id"], step))
+        engine._inside.portal.call(_walk(engine, first["id"], step))
         again = client.post("/api/jobs", body | {"command": "other"})
         assert (again.status_code, again.json()["created"], again.json()["id"]) == (200, False, first["id"])
         assert "client_job_id" in again.json()["message"]
-    engine.portal.call(_walk(engine, first["id"], [Command.CLEANED]))
+    engine._inside.portal.call(_walk(engine, first["id"], [Command.CLEANED]))
     anew = client.post("/api/jobs", body)
     assert (anew.status_code, anew.json()["created"]) == (201, True)
     assert anew.json()["id"] != first["id"]
 
 
 async def _walk(engine: Engine, job_id: str, steps: Sequence[str]) -> None:
-    store = await engine.opened()
+    store = await engine._inside.opened()
     for step in steps:
         if step == Command.CLAIM:
             assert await store.jobs.claim(["sandbox"], 1, "w", start=False)
@@ -266,5 +266,5 @@ async def _walk(engine: Engine, job_id: str, steps: Sequence[str]) -> None:
         job = await store.reads.get(job_id)
         assert job is not None
         owner = "w" if job.lease_owner else None
-        applied = await store.jobs.apply(move(engine.table("sandbox"), [job], step, actor="test", owner=owner))
+        applied = await store.jobs.apply(move(engine._inside.table("sandbox"), [job], step, actor="test", owner=owner))
         assert applied.versions, applied.refused

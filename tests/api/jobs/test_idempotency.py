@@ -124,19 +124,19 @@ def test_servers_that_race_agree(servers: list[Client], engine: Engine, duplicat
 
 def test_a_key_is_its_callers_own(client: Client, engine: Engine) -> None:
     async def make(name: str) -> str:
-        return (await make_key(await engine.opened(), name, Scope.WRITE)).token
+        return (await make_key(await engine._inside.opened(), name, Scope.WRITE)).token
 
     told = [
         client.post("/api/jobs", BODY, headers={"Idempotency-Key": "k", "Authorization": f"Bearer {token}"}).json()
-        for token in map(engine.portal.call, (make("ann"), make("ben")))
+        for token in map(engine._inside.portal.call, (make("ann"), make("ben")))
     ]
     told.append(client.post("/api/jobs", BODY, **keyed("k")).json())
     assert len({job["id"] for job in told}) == 3
 
     async def actor(job_id: str) -> str:
-        return (await (await engine.opened()).reads.events(job_id))[0].actor
+        return (await (await engine._inside.opened()).reads.events(job_id))[0].actor
 
-    assert [engine.portal.call(actor(job["id"])) for job in told] == ["ann", "ben", "local"]
+    assert [engine._inside.portal.call(actor(job["id"])) for job in told] == ["ann", "ben", "local"]
 
 
 def test_a_repeat_while_the_first_is_at_it_is_told_so(
@@ -146,7 +146,7 @@ def test_a_repeat_while_the_first_is_at_it_is_told_so(
     engine.list_jobs()
 
     async def hold() -> asyncio.Event:
-        driver: Any = driver_of(await engine.opened())
+        driver: Any = driver_of(await engine._inside.opened())
         write, go_on = driver.write, asyncio.Event()
 
         async def held(script: Any, **how: Any) -> Any:
@@ -156,14 +156,14 @@ def test_a_repeat_while_the_first_is_at_it_is_told_so(
         monkeypatch.setattr(driver, "write", held)
         return go_on
 
-    go_on = engine.portal.call(hold())
+    go_on = engine._inside.portal.call(hold())
     first = client.start("POST", "/api/jobs", json=BODY, **keyed("k"))
     while not getattr(client.app.state, "flights", None):
         time.sleep(0.001)
     second = client.post("/api/jobs", BODY, **keyed("k"))
     assert (second.status_code, second.json()["code"]) == (409, "idempotency_in_flight")
     assert second.headers["retry-after"] == "1"
-    engine.portal.loop.call_soon_threadsafe(go_on.set)
+    engine._inside.portal.loop.call_soon_threadsafe(go_on.set)
     assert first.result(30).status_code == 201
     assert client.post("/api/jobs", BODY, **keyed("k")).content == first.result().content
     assert len(engine.list_jobs()) == 1
@@ -192,6 +192,6 @@ def test_old_answers_are_cleared_away(client: Client, engine: Engine, clock: Mov
     clock.advance("1d")
 
     async def drop() -> tuple[int, int]:
-        return await (await engine.opened()).upkeep.drop_expired(100)
+        return await (await engine._inside.opened()).upkeep.drop_expired(100)
 
-    assert engine.portal.call(drop())[1] == 3
+    assert engine._inside.portal.call(drop())[1] == 3

@@ -21,7 +21,7 @@ def ids(client: Client, **params: Any) -> list[str]:
 
 
 def submit(engine: Engine, function: Any, *args: Any, **options: Any) -> str:
-    task: Task[Any, Any] = Task(engine, engine.registry.get(function.__name__)).options(**options)
+    task: Task[Any, Any] = Task(engine._inside, engine._inside.registry.get(function.__name__)).options(**options)
     return task.submit(*args).id
 
 

@@ -64,11 +64,11 @@ def test_no_part_takes_an_unknown_parameter(client: Client, engine: Engine, part
 
 def say(engine: Engine, job_id: str, lines: list[dict[str, Any]]) -> None:
     async def signal() -> None:
-        store = await engine.opened()
+        store = await engine._inside.opened()
         await store.jobs.signal([Signal(job_id, 1, "job_log", "w", json.dumps(line)) for line in lines])
         await store.jobs.signal([Signal(job_id, 1, "job_heartbeat", "w")])
 
-    engine.portal.call(signal())
+    engine._inside.portal.call(signal())
 
 
 def test_logs_as_json_lines_and_as_text(client: Client, engine: Engine) -> None:
@@ -132,10 +132,10 @@ def test_an_artifact_whose_bytes_are_gone_is_not_found(client: Client, engine: E
     drain(engine)
 
     async def lose() -> int:
-        files = (await engine.opened()).files
+        files = (await engine._inside.opened()).files
         return await files.remove(await files.idle(1 << 62), 1 << 62)
 
-    assert engine.portal.call(lose()) == 1
+    assert engine._inside.portal.call(lose()) == 1
     assert client.get(f"/api/jobs/{job.id}/artifacts/a.txt").status_code == 404
 
 
@@ -180,14 +180,14 @@ def test_explain(client: Client, engine: Engine) -> None:
 
 def test_graph(client: Client, engine: Engine) -> None:
     async def family() -> list[str]:
-        store = await engine.opened()
+        store = await engine._inside.opened()
         ids = [str(uuid7()) for _ in range(5)]
         parents = [None, ids[0], ids[1], ids[1], ids[3]]
         specs = [Spec(i, "durable", "add", '{"a":1}', parent_id=p) for i, p in zip(ids, parents, strict=True)]
         await store.jobs.submit(specs)
         return ids
 
-    ids = engine.portal.call(family())
+    ids = engine._inside.portal.call(family())
     graph = client.get(f"/api/jobs/{ids[1]}/graph").json()
     assert [node["id"] for node in graph["nodes"]] == ids
     edges = {(edge["from"], edge["to"]) for edge in graph["edges"]}
@@ -199,13 +199,13 @@ def test_graph(client: Client, engine: Engine) -> None:
 
 def test_a_large_family_is_cut(client: Client, engine: Engine) -> None:
     async def family() -> str:
-        store = await engine.opened()
+        store = await engine._inside.opened()
         parent = str(uuid7())
         await store.jobs.submit([Spec(parent, "durable", "add", '{"a":1}')])
         await store.jobs.submit([Spec(str(uuid7()), "durable", "add", "{}", parent_id=parent) for _ in range(600)])
         return parent
 
-    graph = client.get(f"/api/jobs/{engine.portal.call(family())}/graph").json()
+    graph = client.get(f"/api/jobs/{engine._inside.portal.call(family())}/graph").json()
     assert (len(graph["nodes"]), graph["truncated"]) == (500, True)
 
 
@@ -217,9 +217,9 @@ def test_certificate(client: Client, engine: Engine) -> None:
     assert early.headers["retry-after"] == "5"
 
     async def seal() -> None:
-        await Sealer(await engine.opened()).seal_all()
+        await Sealer(await engine._inside.opened()).seal_all()
 
-    engine.portal.call(seal())
+    engine._inside.portal.call(seal())
     answer = client.get(f"/api/jobs/{job.id}/certificate")
     assert answer.status_code == 200, answer.text
     assert verify(answer.json()).ok

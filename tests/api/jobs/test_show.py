@@ -81,11 +81,11 @@ def test_a_job_at_work_is_shown_anew(client: Client, engine: Engine, clock: Mova
     job = engine.submit("add", {"a": 1})
 
     async def begin() -> None:
-        store = await engine.opened()
+        store = await engine._inside.opened()
         assert len(await store.jobs.claim(["default"], 1, "w")) == 1
         await store.jobs.signal([Signal(job.id, 1, "job_progress", "w", '{"done": 3, "total": 12}')])
 
-    engine.portal.call(begin())
+    engine._inside.portal.call(begin())
     first = client.get(f"/api/jobs/{job.id}")
     assert first.json()["lease"]["owner"] == "w"
     assert first.json()["progress"]["done"] == 3

@@ -45,7 +45,7 @@ def served(
 
 
 async def say(engine: Engine, job_id: str, text: str) -> None:
-    store = await engine.opened()
+    store = await engine._inside.opened()
     await store.jobs.signal(
         [Signal(job_id, 1, "job_log", "w", f'{{"event":"{text}"}}'), Signal(job_id, 1, "beat", "w")]
     )
@@ -61,7 +61,7 @@ async def test_a_job_is_followed_to_its_end(served: Served, hold: threading.Even
         with engine.worker():
             running = await reader.take(1)
             assert [m.data["to"] for m in running] == ["ACTIVE"]
-            await engine.portal.hop(say(engine, job.id, "half-way"))
+            await engine._inside.portal.hop(say(engine, job.id, "half-way"))
             hold.set()
             rest = await reader.rest()
         kinds = {message.event for message in rest}
@@ -80,7 +80,7 @@ async def test_it_is_resumed_anywhere_without_a_gap_or_a_repeat(served: Served, 
         job = await asyncio.to_thread(engine.submit, "work", {"n": 2})
         await asyncio.to_thread(job.wait, 10)
         for n in range(3):
-            await engine.portal.hop(say(engine, job.id, f"line {n}"))
+            await engine._inside.portal.hop(say(engine, job.id, f"line {n}"))
     path = f"/api/jobs/{job.id}/stream"
     client = httpx.AsyncClient(base_url=served.url, timeout=30)
     async with client:
@@ -109,7 +109,7 @@ async def test_a_stream_cut_between_all_messages_is_complete(served: Served, hol
                     last = reader.last_id
                 if len(got) == 2:
                     for n in range(10):
-                        await engine.portal.hop(say(engine, job.id, str(n)))
+                        await engine._inside.portal.hop(say(engine, job.id, str(n)))
                     hold.set()
     assert [m.data["seq"] for m in got if m.event == "transition"] == [e.seq for e in events_of(engine, job.id)]
     assert [m.data["event"] for m in got if m.event == "log"] == [str(n) for n in range(10)]

@@ -47,7 +47,7 @@ def test_every_trigger_of_a_crawl_is_seen_over_http(app: Engine, clock: MovableC
     assert types(never) == ["job_accepted", "job_cancelled"]
 
     held = accept()
-    app.portal.call(_start_and_beat(app, clock))
+    app._inside.portal.call(_start_and_beat(app, clock))
     running = shown(held)
     assert (running["state"], running["lease"]["owner"]) == ("running", "crawler-1")
     assert running["started_at"] < running["updated_at"], "its last sign of life"
@@ -56,7 +56,7 @@ def test_every_trigger_of_a_crawl_is_seen_over_http(app: Engine, clock: MovableC
     good, bad = accept(), accept(code="invalid_url")
     with app.worker(concurrency=1, queues=["pages"]):
         for job in (good, bad):
-            app.portal.call(_over(app, job["id"]), 30)
+            app._inside.portal.call(_over(app, job["id"]), 30)
     assert types(good) == ["job_accepted", "job_started", "job_succeeded"]
     assert shown(good)["progress"]["counters"]["urls_processed"] == 3
     assert client.get(f"/api/jobs/{good['id']}/result").json()["result"] == {"documents": 3}
@@ -65,11 +65,11 @@ def test_every_trigger_of_a_crawl_is_seen_over_http(app: Engine, clock: MovableC
 
 
 async def _start_and_beat(app: Engine, clock: MovableClock) -> None:
-    store = await app.opened()
+    store = await app._inside.opened()
     [job] = await store.jobs.claim(["pages"], 1, "crawler-1")
     clock.advance("10s")
     assert await store.jobs.renew("crawler-1", [Lease(job.id, job.attempt)]) == []
 
 
 async def _over(app: Engine, job_id: str) -> None:
-    assert await until_over(await app.opened(), job_id, 20)
+    assert await until_over(await app._inside.opened(), job_id, 20)

@@ -265,7 +265,7 @@ def test_a_beat_every_10_s_and_after_90_s_of_silence_timeout_soft(database: str)
 @pytest.mark.slow
 @pytest.mark.rule("C14")
 def test_a_synchronous_call_has_300_s_and_a_job_a_limit_of_its_own(database: str) -> None:
-    assert Engine(database).wait_s == 300
+    assert Engine(database)._inside.wait_s == 300
     with engine_on(database) as app:
 
         @app.task(lifecycle="crawl", retries=0)
@@ -279,7 +279,7 @@ def test_a_synchronous_call_has_300_s_and_a_job_a_limit_of_its_own(database: str
                 long.result(20)
             assert crawl.options(timeout="20s").submit(0.4).result(20) == "done"
             assert crawl.submit(0.4).result(20) == "done"
-        app.wait_s = 0.05
+        app._inside.wait_s = 0.05
         with pytest.raises(WaitTimeoutError, match="it goes on"):
             crawl.submit(0).result()
         drain(app)

@@ -19,7 +19,7 @@ from tests.systems.flow.invoices import declare
 @pytest.fixture
 def remote(app: Engine) -> Iterator[Engine]:
     declare(app)
-    with serving(app, create_app(app)) as served:
+    with serving(app, create_app(app._inside)) as served:
         engine = Engine(served.url)
         yield engine
         engine.close()
@@ -58,12 +58,12 @@ def test_cancel_resume_and_retry(app: Engine, remote: Engine) -> None:
 def test_what_is_wrong_is_an_error_of_the_same_kind(app: Engine, remote: Engine) -> None:
     by_name = remote.flow("invoice")
     declare(remote)
-    for flow in (by_name, flows_of(remote)["invoice"]):
+    for flow in (by_name, flows_of(remote._inside)["invoice"]):
         with pytest.raises(ArgumentsError, match="doc: Expected `str`"):
             flow.submit(doc=3)
         with pytest.raises(HoldfastError, match="cannot be sent to an API"):
             flow.options(connection=object()).submit(doc="x")
-    assert flows_of(remote)["invoice"].submit("x").state() == "ACTIVE"  # the first input, by its place
+    assert flows_of(remote._inside)["invoice"].submit("x").state() == "ACTIVE"  # the first input, by its place
     with pytest.raises(ArgumentsError, match="not known here by their order"):
         by_name.submit("x")
     with pytest.raises(NotFoundError, match="no flow 'gone'"):

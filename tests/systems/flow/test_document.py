@@ -39,7 +39,7 @@ DAG: dict[str, Any] = {
 
 def test_a_dag_that_is_sent_is_wired_to_the_tasks_that_it_names(app: Engine) -> None:
     tasks(app)
-    graph, signature = read(DAG, app.registry)
+    graph, signature = read(DAG, app._inside.registry)
     assert graph.by_name["page"].options.start_after_ms == 1_893_456_000_000
     assert graph.by_name["page"].inputs == {"url": ("$input", "url")}
     assert graph.by_name["front"].inputs == {}
@@ -48,10 +48,10 @@ def test_a_dag_that_is_sent_is_wired_to_the_tasks_that_it_names(app: Engine) -> 
     assert signature is not None
     assert signature.describe() == "sent(url: str, lang: str = 'en')"
     constant = {"name": "fixed", "task": "words", "after": ["page"], "args": {"html": "x"}}
-    fixed = read(DAG | {"nodes": [*DAG["nodes"], constant]}, app.registry).graph.by_name["fixed"]
+    fixed = read(DAG | {"nodes": [*DAG["nodes"], constant]}, app._inside.registry).graph.by_name["fixed"]
     assert fixed.inputs == {"lang": ("$input", "lang")}  # and not the page
     elsewhere = {"name": "far", "task": "somewhere", "after": ["count"]}
-    mixed, unknown = read(DAG | {"nodes": [*DAG["nodes"], elsewhere]}, app.registry)
+    mixed, unknown = read(DAG | {"nodes": [*DAG["nodes"], elsewhere]}, app._inside.registry)
     assert unknown is None
     assert mixed.by_name["far"].inputs == {}
 
@@ -70,4 +70,4 @@ def test_a_dag_that_is_sent_is_wired_to_the_tasks_that_it_names(app: Engine) -> 
 def test_a_dag_that_does_not_fit_is_refused(app: Engine, node: dict[str, Any], says: str) -> None:
     tasks(app)
     with pytest.raises(HoldfastError, match=says):
-        read(DAG | {"nodes": [*DAG["nodes"], {"name": "last"} | node]}, app.registry)
+        read(DAG | {"nodes": [*DAG["nodes"], {"name": "last"} | node]}, app._inside.registry)

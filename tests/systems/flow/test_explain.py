@@ -101,7 +101,7 @@ class Asked:
 
 def test_a_flow_from_its_start_to_a_failure_and_on(app: Engine) -> None:
     declare(app)
-    flow = flows_of(app)["invoice"]
+    flow = flows_of(app._inside)["invoice"]
     handle = flow.submit(doc="line 2 is broken")
     asked = Asked(app, handle)
     jobs = {node.name: node.job_id for node in handle.nodes()}

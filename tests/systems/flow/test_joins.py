@@ -47,7 +47,7 @@ def flow(app: Engine) -> Flow:
 
 
 def breaches(app: Engine) -> list[tuple[str, str | None, str]]:
-    report = app.portal.call(audit(app.url, processes=False))
+    report = app._inside.portal.call(audit(app.url, processes=False))
     return [(found.invariant, found.job_id, found.message) for found in report.violations]
 
 
@@ -68,7 +68,7 @@ def node_id(handle: FlowHandle, name: str) -> str:
 
 
 def job(app: Engine, handle: FlowHandle, name: str) -> JobHandle[Any]:
-    return JobHandle(app, node_id(handle, name))
+    return JobHandle(app._inside, node_id(handle, name))
 
 
 @pytest.mark.parametrize("items", [0, 1, 3])
@@ -104,7 +104,7 @@ SUCCESS = (WORKFLOW.row("running", Command.SUCCEED),)
 
 async def begin(app: Engine) -> list[Job]:
     """A worker's hands: `first` ends with a list, and what can run now is claimed."""
-    store = await app.opened()
+    store = await app._inside.opened()
     held = await store.jobs.claim(["default"], 10, "w")
     first = next(job for job in held if job.task == "counted.first")
     await store.jobs.apply([Change(WORKFLOW, SUCCESS, "w", [Move(first.id, 1, outcome='{"result":[0,1]}')], "w")])
@@ -113,7 +113,7 @@ async def begin(app: Engine) -> list[Job]:
 
 def test_a_node_that_nobody_released_is_named(app: Engine, flow: Flow) -> None:
     handle = flow.submit(n=2)
-    app.portal.call(begin(app))
+    app._inside.portal.call(begin(app))
     last = node_id(handle, "last")
     sql(app, "UPDATE holdfast_node SET taken = parents WHERE job_id = ?", last)
     said = [message for invariant, job_id, message in breaches(app) if (invariant, job_id) == ("I14", last)]
@@ -122,7 +122,7 @@ def test_a_node_that_nobody_released_is_named(app: Engine, flow: Flow) -> None:
 
 def test_a_node_that_was_released_before_its_time_is_named(app: Engine, flow: Flow) -> None:
     handle = flow.submit(n=2)
-    app.portal.call(begin(app))
+    app._inside.portal.call(begin(app))
     each = node_id(handle, "each")
     sql(app, "UPDATE holdfast_node SET taken = 0 WHERE job_id = ?", each)
     said = [message for invariant, job_id, message in breaches(app) if (invariant, job_id) == ("I14", each)]
@@ -143,7 +143,7 @@ def test_a_node_that_was_asked_to_stop_does_not_spread(app: Engine, flow: Flow) 
     handle = flow.submit(n=2)
 
     async def race() -> None:
-        store = await app.opened()
+        store = await app._inside.opened()
         other, each = await begin(app)
         await cancelling.cancel(store, handle.id, "no longer wanted")
         items = tuple(Spec(str(uuid7()), WORKFLOW.name, each.task, f'{{"item":{n}}}') for n in range(2))
@@ -152,7 +152,7 @@ def test_a_node_that_was_asked_to_stop_does_not_spread(app: Engine, flow: Flow) 
         assert list(applied.versions) == [other.id]
         assert [(refused.job_id, refused.why) for refused in applied.refused] == [(each.id, "cancelled")]
 
-    app.portal.call(race())
+    app._inside.portal.call(race())
     assert handle.state() == "CANCELLED"
     assert [node.state for node in handle.nodes() if node.name == "each"] == ["cancelled"], "no item was made"
     assert breaches(app) == []

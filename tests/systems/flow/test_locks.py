@@ -45,12 +45,12 @@ def test_a_cancel_beside_other_writes(database: str, beside: str) -> None:
     def work() -> None: ...
 
     async def play() -> None:
-        store, other = await app.opened(), open_store(database)
+        store, other = await app._inside.opened(), open_store(database)
         graph = Graph("many", tuple(Node(f"n{number}", "work") for number in range(NODES)))
         try:
             for number in range(ROUNDS):
                 queue = f"q{number}"
-                flow_id = (await flow_submit.submit(app, graph, "{}", Options(queue=queue))).id
+                flow_id = (await flow_submit.submit(app._inside, graph, "{}", Options(queue=queue))).id
                 held = sorted(await store.jobs.claim([queue], NODES, "w"))
                 backwards = [Lease(job.id, job.attempt) for job in reversed(held)]
                 busy = write(other, held) if beside == "write" else other.jobs.renew("w", backwards)
@@ -59,7 +59,7 @@ def test_a_cancel_beside_other_writes(database: str, beside: str) -> None:
             await other.close()
 
     try:
-        app.portal.call(play())
-        assert app.portal.call(audit(database, processes=False)).violations == []
+        app._inside.portal.call(play())
+        assert app._inside.portal.call(audit(database, processes=False)).violations == []
     finally:
         app.close()

@@ -64,10 +64,10 @@ def test_the_last_of_64_parents_releases_the_child_and_no_other_does(database: s
 
     async def play() -> None:
         async with writers(database) as stores:
-            store = await app.opened()
+            store = await app._inside.opened()
             for number, join in enumerate(JOINS * 2):
                 queue = f"q{number}"
-                flow_id = (await flow_submit.submit(app, star(join), "{}", Options(queue=queue))).id
+                flow_id = (await flow_submit.submit(app._inside, star(join), "{}", Options(queue=queue))).id
                 held = await store.jobs.claim([queue], PARENTS, "w")
                 assert len(held) == PARENTS
                 ending = [end(stores[place], job) for place, job in enumerate(held)]
@@ -94,7 +94,7 @@ def test_the_last_of_64_parents_releases_the_child_and_no_other_does(database: s
         assert flow.state == "succeeded"
 
     try:
-        app.portal.call(play())
-        assert app.portal.call(audit(database, processes=False)).violations == []
+        app._inside.portal.call(play())
+        assert app._inside.portal.call(audit(database, processes=False)).violations == []
     finally:
         app.close()

@@ -35,7 +35,7 @@ def app(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     def work() -> None: ...
 
     yield engine
-    report = engine.portal.call(audit(engine.url, processes=False))
+    report = engine._inside.portal.call(audit(engine.url, processes=False))
     assert report.violations == []
     engine.close()
 
@@ -89,10 +89,10 @@ def test_a_flow_ends_as_the_reference_says(
     expected = {name: end.replace("partial", "succeeded") for name, end in reference.ends(graph, scripts).items()}
 
     async def play() -> None:
-        store, other = await app.opened(), open_store(app.url)
+        store, other = await app._inside.opened(), open_store(app.url)
         # A queue of its own: what another example left behind is none of this one's business.
         queue = f"q{time.monotonic_ns()}"
-        flow_id = (await flow_submit.submit(app, graph, "{}", Options(queue=queue))).id
+        flow_id = (await flow_submit.submit(app._inside, graph, "{}", Options(queue=queue))).id
         hands = Hands((store, other), flow_id, queue, graph, scripts, random, cancel_at)
         try:
             rows = await hands.run()
@@ -110,4 +110,4 @@ def test_a_flow_ends_as_the_reference_says(
         if not stopped_for_good:
             assert flow.state == reference.overall(expected)
 
-    app.portal.call(play())
+    app._inside.portal.call(play())

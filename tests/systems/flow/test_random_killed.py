@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from holdfast import Engine, HoldfastError
 from holdfast.audit.auditor import audit
 from holdfast.kernel.graph.dag import OnFailure
+from holdfast.kernel.job import Job
 from holdfast.runtime.task import Options
 from holdfast.systems.flow.commands import submit as flow_submit
 from holdfast.systems.flow.handle import FlowHandle
@@ -61,7 +62,7 @@ class Drawn:
         scripts: dict[str, Script] = scripts_of(random, drawn, random.choice((0.0, 0.0, 0.05)), ENDS)
         self.graph = told(drawn, scripts, random)
         self.expected = reference.ends(drawn, scripts)
-        self.handle: FlowHandle = app.portal.call(flow_submit.submit(app, self.graph, "{}", Options()))
+        self.handle: FlowHandle = app._inside.portal.call(flow_submit.submit(app._inside, self.graph, "{}", Options()))
         self.cut_short = False
 
     @property
@@ -72,9 +73,9 @@ class Drawn:
         rows = self.handle.nodes()
 
         async def look() -> None:
-            await check(await app.opened(), self.handle.id, rows)
+            await check(await app._inside.opened(), self.handle.id, rows)
 
-        app.portal.call(look())
+        app._inside.portal.call(look())
         fails_fast = "failed" in self.expected.values() and self.graph.on_failure is not OnFailure.FINISH
         if not fails_fast and not self.cut_short:
             assert ends_of(rows) == self.expected
@@ -95,8 +96,12 @@ class Drawn:
             assert ended in ("succeeded", "failed")
             self.cut_short = ended == "failed"
 
+    def _job(self, job_id: str) -> Job:
+        job: Job = self.handle._call(self.handle.engine.get_job(job_id))
+        return job
+
     def lost(self) -> int:
-        return sum(job.losses for job in map(self.handle.engine.get_job, [row.job_id for row in self.handle.nodes()]))
+        return sum(job.losses for job in map(self._job, [row.job_id for row in self.handle.nodes()]))
 
 
 @pytest.mark.slow
@@ -126,7 +131,7 @@ def test_flows_outlive_their_workers(database: str, tmp_path: Path, seed: int) -
         for flow in flows:
             flow.check(app)
         assert sum(flow.lost() for flow in flows) > 0, "some were in the hands of a worker that was killed"
-        assert app.portal.call(audit(database, processes=False)).violations == []
+        assert app._inside.portal.call(audit(database, processes=False)).violations == []
     finally:
         app.close()
     assert "Traceback" not in log.read_text()
@@ -136,10 +141,10 @@ def _holds(app: Engine, victim: subprocess.Popen[bytes], flows: list[Drawn]) -> 
     """Whether a worker has jobs in its hands; or nothing is left to do."""
 
     async def look() -> bool:
-        leases = await (await app.opened()).admin.queues.leases()
+        leases = await (await app._inside.opened()).admin.queues.leases()
         return any(f":{victim.pid}:" in (job.lease_owner or "") for job in leases)
 
-    return app.portal.call(look()) or all(flow.is_over for flow in flows)
+    return app._inside.portal.call(look()) or all(flow.is_over for flow in flows)
 
 
 def _killed(app: Engine, victim: subprocess.Popen[bytes], flows: list[Drawn]) -> bool:

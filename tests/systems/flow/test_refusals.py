@@ -48,7 +48,7 @@ def test_a_cycle_is_shown_when_the_graph_is_asked_for(flow: Flow) -> None:
 
 def refused(app: Engine, says: str, *, after: Any = "a", **options: Any) -> None:
     """Declaring a second node like this is refused, at once or when the graph is asked for."""
-    flow = app.flow(f"bad{sum(1 for _ in app.registry)}")  # a name of its own: its tasks stay declared
+    flow = app.flow(f"bad{sum(1 for _ in app._inside.registry)}")  # a name of its own: its tasks stay declared
 
     @flow.task
     def a() -> int:

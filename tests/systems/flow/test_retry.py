@@ -138,7 +138,7 @@ def test_a_flow_that_is_under_way_or_ended_well_is_not_retried(app: Engine, flow
     with pytest.raises(NotAllowedError, match="is COMPLETED; it needs no retry"):
         handle.retry()
     with pytest.raises(NotFoundError, match="no flow"):
-        FlowHandle(app, handle.nodes()[0].job_id).retry()
+        FlowHandle(app._inside, handle.nodes()[0].job_id).retry()
     assert len(app.list_jobs()) == 6
 
 
@@ -342,12 +342,12 @@ def test_terms_and_deadlines_go_along(app: Engine, clock: MovableClock) -> None:
     assert after.expires_at_ms == clock() + 3_600_000
 
     async def promoted(at_ms: int) -> int:
-        return await (await app.opened()).upkeep.promote(at_ms, 10)
+        return await (await app._inside.opened()).upkeep.promote(at_ms, 10)
 
-    app.portal.call(promoted(clock()))  # those of the old one, which has ended
-    assert app.portal.call(promoted(clock() + 59_000)) == 0
-    assert app.portal.call(promoted(clock() + 60_000)) == 1
-    assert app.portal.call(promoted(clock() + 120_000)) == 1
+    app._inside.portal.call(promoted(clock()))  # those of the old one, which has ended
+    assert app._inside.portal.call(promoted(clock() + 59_000)) == 0
+    assert app._inside.portal.call(promoted(clock() + 60_000)) == 1
+    assert app._inside.portal.call(promoted(clock() + 120_000)) == 1
 
 
 def test_a_flow_whose_nodes_are_gone_is_refused(app: Engine, flow: Flow, broken: Broken) -> None:
@@ -359,9 +359,9 @@ def test_a_flow_whose_nodes_are_gone_is_refused(app: Engine, flow: Flow, broken:
     async def remove() -> None:
         from holdfast.commands.delete import delete
 
-        await delete(await app.opened(), [a])
+        await delete(await app._inside.opened(), [a])
 
-    app.portal.call(remove())
+    app._inside.portal.call(remove())
     with pytest.raises(HoldfastError, match="were removed with their results; submit it anew"):
         old.retry()
 
@@ -380,11 +380,11 @@ def sound(app: Engine) -> None:
     """Every job is what its events say."""
 
     async def look() -> list[Any]:
-        store = await app.opened()
+        store = await app._inside.opened()
         inspector = Inspector(store.tables)
         found: list[Any] = []
         for job in (await store.reads.list(Filter(), limit=500)).items:
             found += inspector.job(job, await store.reads.events(job.id))
         return found
 
-    assert app.portal.call(look()) == []
+    assert app._inside.portal.call(look()) == []

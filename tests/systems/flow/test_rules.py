@@ -27,7 +27,7 @@ def ids(handle: FlowHandle) -> dict[str, str]:
 
 
 def sound(app: Engine) -> None:
-    report = app.portal.call(audit(app.url, processes=False))
+    report = app._inside.portal.call(audit(app.url, processes=False))
     assert report.violations == []
 
 
@@ -73,7 +73,7 @@ def test_a_branch_not_taken_is_skipped_and_what_hangs_on_it_alone(app: Engine) -
 
 def view(app: Engine, job_id: str) -> dict[str, Any]:
     job = job_of(app, job_id)
-    return job_view(job, app.tables[job.lifecycle])
+    return job_view(job, app._inside.tables[job.lifecycle])
 
 
 DOCUMENT = {"n": 7, "text": "invoice 17", "tags": ["a", "b"], "none": None, "empty": [], "nested": {"deep": [1, 2]}}
@@ -212,7 +212,7 @@ def _good() -> int:
 @pytest.mark.rule("W16")
 def test_a_dag_has_dependencies_branches_fan_out_joins_and_a_state_of_its_own(app: Engine) -> None:
     declare(app)
-    flow = flows_of(app)["invoice"]
+    flow = flows_of(app._inside)["invoice"]
     done, broken, stopped = (flow.submit(doc=doc) for doc in ("x", "broken", "y"))
     assert [handle.state() for handle in (done, broken, stopped)] == ["ACTIVE"] * 3
     stopped.cancel("not now")

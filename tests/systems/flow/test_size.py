@@ -22,7 +22,7 @@ SLOWER = 2.5
 def us_a_node(app: Engine, graph: Graph) -> float:
     """Submit and run one flow, and see that all of it was done."""
     began_s = time.perf_counter()
-    handle = app.portal.call(flow_submit.submit(app, graph, "{}", Options()))
+    handle = app._inside.portal.call(flow_submit.submit(app._inside, graph, "{}", Options()))
     with app.worker(concurrency=100):
         handle.result(120)
         took_s = time.perf_counter() - began_s
@@ -52,6 +52,6 @@ def test_a_node_takes_as_long_in_a_large_flow(
         large_us = us_a_node(app, shape(many))
         print(f"\n{shape.__name__}: {small_us:.0f} µs a node of {few}, {large_us:.0f} µs a node of {many}")
         assert large_us < SLOWER * small_us
-        assert app.portal.call(audit(database, processes=False)).violations == []
+        assert app._inside.portal.call(audit(database, processes=False)).violations == []
     finally:
         app.close()

@@ -47,4 +47,4 @@ def app_on(url: str) -> Engine:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    sys.exit(serve_worker(app_on(sys.argv[1]), concurrency=20, grace_s=5.0))
+    sys.exit(serve_worker(app_on(sys.argv[1])._inside, concurrency=20, grace_s=5.0))

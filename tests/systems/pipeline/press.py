@@ -70,4 +70,4 @@ __all__ = ["STAGES", "Order", "noted", "press"]
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    sys.exit(serve_worker(press(sys.argv[1])[0], concurrency=2, grace_s=10.0))
+    sys.exit(serve_worker(press(sys.argv[1])[0]._inside, concurrency=2, grace_s=10.0))

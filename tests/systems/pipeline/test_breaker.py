@@ -63,7 +63,7 @@ def test_of_two_runs_one_makes_the_trial(app: Engine, clock: MovableClock) -> No
     from holdfast.store.pipeline.stages import StageSteps
 
     async def ask(*jobs: str) -> list[bool]:
-        stages = (await app.opened()).part(StageSteps)
+        stages = (await app._inside.opened()).part(StageSteps)
         return [await stages.tries("trial:feed:remote:1:1", job) for job in jobs]
 
-    assert app.portal.call(ask("a", "b", "a", "b")) == [True, False, True, False]
+    assert app._inside.portal.call(ask("a", "b", "a", "b")) == [True, False, True, False]

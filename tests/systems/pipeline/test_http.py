@@ -165,7 +165,7 @@ def kinds(messages: list[Message]) -> list[tuple[str | None, str | None]]:
 
 
 def test_the_stream_of_a_run(app: Engine, pipe: Pipeline[dict[str, Any]], gate: threading.Event) -> None:
-    with serving(app, create_app(app)) as served, working(app):
+    with serving(app, create_app(app._inside)) as served, working(app):
         job = pipe.submit(wait=True)
         path = f"{JOBS}/{job.id}/stream"
         begun = asyncio.run(_stream(served.url, path, take=4))

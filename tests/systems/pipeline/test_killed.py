@@ -75,6 +75,6 @@ def test_killed_in_each_stage(database: str, tmp_path: Path, stage: str) -> None
 
 def _steps(app: Engine, job_id: str) -> list[str]:
     async def read() -> list[str]:
-        return [name for name, _ in await (await app.opened()).kept.steps(job_id)]
+        return [name for name, _ in await (await app._inside.opened()).kept.steps(job_id)]
 
-    return app.portal.call(read())
+    return app._inside.portal.call(read())

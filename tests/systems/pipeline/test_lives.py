@@ -113,7 +113,7 @@ def test_the_seven_transitions_and_no_others(app: Engine) -> None:
     """One run of each life: together they make the seven, and the table has no more but for P10 and P12."""
     made: set[tuple[str | None, str]] = set()
     for life, expected in LIVES.items():
-        app.registry._tasks.clear()
+        app._inside.registry._tasks.clear()
         walked = path(RUNS[life](app))
         assert walked == expected
         made.update(walked)
@@ -129,13 +129,13 @@ def test_the_seven_transitions_and_no_others(app: Engine) -> None:
 @pytest.mark.parametrize("life", LIVES)
 def test_started_at_and_finished_at(app: Engine, clock: MovableClock, life: str) -> None:
     job = RUNS[life](app).job()
-    events = app.portal.call(_events(app, job.id))
+    events = app._inside.portal.call(_events(app, job.id))
     started = [event.at_ms for event in events if event.to_state == "running"]
     assert job.started_at_ms == (started[-1] if started else None)
     assert job.finished_at_ms == events[-1].at_ms
-    pending = pipeline_named(app, "lives").submit().job()
+    pending = pipeline_named(app._inside, "lives").submit().job()
     assert (pending.started_at_ms, pending.finished_at_ms) == (None, None)
 
 
 async def _events(app: Engine, job_id: str) -> list:
-    return list(await (await app.opened()).reads.events(job_id))
+    return list(await (await app._inside.opened()).reads.events(job_id))

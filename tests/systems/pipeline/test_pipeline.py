@@ -254,7 +254,7 @@ def test_a_stage_that_takes_too_long_has_failed(app: Engine, kind: str) -> None:
     [error] = job.stages()[1]["errors"]
     assert (error["code"], error["message"]) == ("stage_timeout", "ran longer than its 0.05 s")
     assert job.state() == "PARTIAL"
-    assert pipeline_named(app, "slow").stages[0].timeout_ms == 600_000, "600 s if not said"
+    assert pipeline_named(app._inside, "slow").stages[0].timeout_ms == 600_000, "600 s if not said"
 
 
 def test_a_result_that_cannot_be_kept_fails_its_stage(app: Engine) -> None:

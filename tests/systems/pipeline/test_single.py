@@ -54,7 +54,7 @@ def test_a_second_submit_gets_the_run_that_is_under_way(app: Engine, database: s
 
 
 def declared_options(app: Engine) -> Any:
-    return pipeline_named(app, "alone").options(duplicates="reject")
+    return pipeline_named(app._inside, "alone").options(duplicates="reject")
 
 
 def test_a_key_of_ones_own_is_refused_with_a_reason(app: Engine) -> None:
@@ -93,7 +93,7 @@ PROCESSES = 6
 @pytest.mark.slow
 def test_many_processes_one_run(app: Engine, database: str) -> None:
     declared(app)
-    app.portal.call(app.opened())
+    app._inside.portal.call(app._inside.opened())
     with contextlib.ExitStack() as stack:
         started = [
             stack.enter_context(

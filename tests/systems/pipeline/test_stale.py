@@ -26,19 +26,19 @@ def declared(app: Engine, **options: Any) -> Pipeline[dict[str, Any]]:
 
 def sweep(app: Engine) -> int:
     async def once() -> int:
-        return await Expirer(await app.opened()).run_once()
+        return await Expirer(await app._inside.opened()).run_once()
 
-    return app.portal.call(once())
+    return app._inside.portal.call(once())
 
 
 def claim(app: Engine, job: PipelineHandle) -> None:
     """Taken by a worker that is never heard of again."""
 
     async def take() -> None:
-        [taken] = await (await app.opened()).jobs.claim(["default"], 1, "gone")
+        [taken] = await (await app._inside.opened()).jobs.claim(["default"], 1, "gone")
         assert taken.id == job.id
 
-    app.portal.call(take())
+    app._inside.portal.call(take())
 
 
 @pytest.mark.rule("P10")

@@ -17,7 +17,7 @@ from holdfast.api.problems.kinds import Problem
 from holdfast.api.settings import ApiSettings
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 POLICY_VIOLATION = 1008
 CHALLENGE = 'Bearer realm="holdfast"'
@@ -26,7 +26,7 @@ CHALLENGE = 'Bearer realm="holdfast"'
 class Doors:
     """Host, origin, key, rate, scope, room, body. Whoever is refused gets a problem."""
 
-    def __init__(self, app: ASGIApp, *, engine: Engine, settings: ApiSettings, routes: RouteMap) -> None:
+    def __init__(self, app: ASGIApp, *, engine: Inside, settings: ApiSettings, routes: RouteMap) -> None:
         self._app = app
         self._engine = engine
         self._settings = settings

@@ -19,7 +19,7 @@ from holdfast.api.shapes.pages import known_only
 from holdfast.api.shapes.specs import spec_of
 from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.job import Spec
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 from holdfast.store.port import Ask, Facts, Submitted
 
 router = APIRouter(tags=["jobs"])
@@ -50,7 +50,7 @@ async def create_batch(request: Request, body: Batch, engine: EngineDep, caller:
     return await once.run(make, lambda done: _told(specs, done.made))
 
 
-def _specs(engine: Engine, body: Batch, origin: Origin) -> list[Spec]:
+def _specs(engine: Inside, body: Batch, origin: Origin) -> list[Spec]:
     specs: list[Spec] = []
     wrong: list[Problem] = []
     for at, item in enumerate(body.jobs):

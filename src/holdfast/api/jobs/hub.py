@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from fastapi.sse import format_sse_event
 
 from holdfast.api.problems.kinds import Problem
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 from holdfast.views.follower import Follower, Note, Piece
 from holdfast.views.following import Wanted
 
@@ -19,7 +19,7 @@ from holdfast.views.following import Wanted
 class Hub(Follower):
     """Its follower, as server-sent events."""
 
-    def __init__(self, engine: Engine, *, max_streams: int = 256, ring_events: int | None = None) -> None:
+    def __init__(self, engine: Inside, *, max_streams: int = 256, ring_events: int | None = None) -> None:
         super().__init__(engine.opened, _sse, ring_events=ring_events)
         self.max_streams = max_streams
 

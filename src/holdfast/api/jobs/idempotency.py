@@ -19,7 +19,7 @@ from holdfast.api.deps import CallerDep, EngineDep, StoreDep
 from holdfast.api.problems.handlers import problem_of
 from holdfast.api.problems.kinds import Problem
 from holdfast.kernel.errors import NotAllowedError
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 from holdfast.store.port import Ask, Facts, MismatchError, Refused, Store, VersionError
 
 SHAPE = re.compile(r"[\x21-\x7e]{1,255}")
@@ -54,7 +54,7 @@ def reply(status: int, body: object, **headers: str) -> Reply:
 class Once:
     """One request that changes something: done once, however often it is sent."""
 
-    def __init__(self, engine: Engine, store: Store, ask: Ask, flights: Flights) -> None:
+    def __init__(self, engine: Inside, store: Store, ask: Ask, flights: Flights) -> None:
         self._engine, self.store, self._ask, self._flights = engine, store, ask, flights
         self.actor = ask.actor
 

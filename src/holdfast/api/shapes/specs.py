@@ -8,7 +8,7 @@ from holdfast.api.shapes.forms import Origin, TypedJob
 from holdfast.api.shapes.new_jobs import form_of
 from holdfast.kernel.errors import HoldfastError, PayloadError
 from holdfast.kernel.job import Spec
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 from holdfast.runtime.task import Task
 from holdfast.tasks.signature import ArgumentsError
 
@@ -18,7 +18,7 @@ SHOWN = 200
 NOT_OPTIONS = {"task", "args", "wait"}
 
 
-def spec_of(engine: Engine, body: TaskJob | TypedJob, origin: Origin) -> Spec:
+def spec_of(engine: Inside, body: TaskJob | TypedJob, origin: Origin) -> Spec:
     """The job that a body asks for, or Problem that names the field."""
     if isinstance(body, TypedJob):
         return form_of(body).spec(body, origin)

@@ -14,7 +14,7 @@ from holdfast.cli.pairs import named_values
 from holdfast.views.job import job_view
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 
 def run(
@@ -70,7 +70,7 @@ def run(
     return Exit.OK
 
 
-def _wait(here: Here, engine: Engine, job_id: str, limit_s: float | None) -> int:
+def _wait(here: Here, engine: Inside, job_id: str, limit_s: float | None) -> int:
     async def waited() -> Any:
         return await wait_for(here, await engine.opened(), [job_id], limit_s)
 

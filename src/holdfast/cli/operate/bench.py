@@ -91,7 +91,7 @@ def measure(url: str, seconds: float) -> tuple[list[Measure], float]:
         started.tell(sent_ns)
 
     try:
-        engine.portal.call(engine.opened())
+        engine._inside.portal.call(engine._inside.opened())
         one = _submitting("submit_one", "submit, one by one", lambda: len([noop.submit(0)]), seconds * 0.2)
         some = [(0,)] * BULK
         bulk = _submitting(

@@ -13,7 +13,7 @@ from holdfast.extras import needs
 
 if TYPE_CHECKING:
     from holdfast.cli.invocation import Invocation
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 
 def serve(
@@ -65,10 +65,10 @@ def serve(
         return run(engine, settings, chores=not no_chores, ready=ready)
 
 
-def engine_or_bare(here: Invocation, place: str | None) -> Engine:
+def engine_or_bare(here: Invocation, place: str | None) -> Inside:
     """The engine that is named, or one without tasks on the database that is."""
     if place is not None:
         return here.engine(place)
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
-    return Engine(here.settings.db)
+    return Inside(here.settings.db)

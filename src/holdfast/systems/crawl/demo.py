@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 
 from holdfast.kernel.errors import TransientError
-from holdfast.runtime.engine import Engine
 from holdfast.runtime.handle import JobHandle
+from holdfast.runtime.inside import Inside
 from holdfast.tasks.context import Context
 
 
-def part(app: Engine, queue: str) -> Callable[[], dict[str, JobHandle[int]]]:
+def part(app: Inside, queue: str) -> Callable[[], dict[str, JobHandle[int]]]:
     @app.task(lifecycle="crawl", queue=queue, lease="2s", backoff="400ms")
     def fetch(ctx: Context, url: str) -> int:
         time.sleep(0.3)

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.runtime.engine import Engine
 from holdfast.runtime.handle import JobHandle
+from holdfast.runtime.inside import Inside
 from holdfast.systems.flow.declare.flow import declare_flow
 from holdfast.systems.flow.handle import FlowHandle
 
 
-def part(app: Engine, queue: str) -> Callable[[], dict[str, JobHandle[Any]]]:
+def part(app: Inside, queue: str) -> Callable[[], dict[str, JobHandle[Any]]]:
     letters = declare_flow(app, "letters")
 
     @letters.task(queue=queue, lease="2s")

@@ -14,7 +14,7 @@ from holdfast.systems.flow.views.flow import flow_view
 from holdfast.systems.flow.views.run import graph_of, results_at_ends, run_of
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 
 class FlowHandle(JobHandle[dict[str, Any]]):
@@ -24,7 +24,7 @@ class FlowHandle(JobHandle[dict[str, Any]]):
     key was there before: then this is that one.
     """
 
-    def __init__(self, engine: Engine, job_id: str, created: bool = True) -> None:
+    def __init__(self, engine: Inside, job_id: str, created: bool = True) -> None:
         super().__init__(engine, job_id)
         self.created = created
 
@@ -55,10 +55,11 @@ class FlowHandle(JobHandle[dict[str, Any]]):
 
     def resume(self, reason: str = "resumed") -> State:
         """Bring it back after a cancel: its cancelled nodes run, or wait, anew."""
-        return self.engine.resume_job(self.id, reason)
+        state: State = self._call(self.engine.resume_job(self.id, reason))
+        return state
 
     async def aresume(self, reason: str = "resumed") -> State:
-        return await self.engine.aresume_job(self.id, reason)
+        return await self.engine.portal.hop(self.engine.resume_job(self.id, reason))
 
     def retry(self, reason: str = "retried") -> FlowHandle:
         """The flow that goes on where this one failed or was cancelled: what ended well is not run again.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 from holdfast.systems.pipeline.declare.pipeline import Pipeline, PipelineHandle
 
 
@@ -16,7 +16,7 @@ class Edition:
     with_crossword: bool = False
 
 
-def part(app: Engine, queue: str) -> Callable[[], dict[str, PipelineHandle]]:
+def part(app: Inside, queue: str) -> Callable[[], dict[str, PipelineHandle]]:
     edition = Pipeline(app, "edition", Edition, single=False, options={"queue": queue, "lease": "2s"})
 
     @edition.stage

@@ -15,12 +15,12 @@ from holdfast.systems.pipeline.stages import StageResult
 from holdfast.views.job import iso, job_view
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 View = dict[str, Any]
 
 
-async def pipeline_view(engine: Engine, job_id: str) -> View:
+async def pipeline_view(engine: Inside, job_id: str) -> View:
     """One job with its stages; NotFoundError when there is none, or when it is of another kind."""
     store = await engine.opened()
     job = await pipeline_job(store, job_id)
@@ -46,7 +46,7 @@ async def pipeline_views(store: Store, jobs: Sequence[Job], declared: Sequence[s
     return views
 
 
-def declared_stages(engine: Engine, task: str) -> list[str]:
+def declared_stages(engine: Inside, task: str) -> list[str]:
     """The names of a pipeline's stages as this process declares them; none when it does not."""
     from holdfast.systems.pipeline.declare.pipeline import Pipeline
 

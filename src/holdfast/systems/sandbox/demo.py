@@ -6,11 +6,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from holdfast.runtime.engine import Engine
 from holdfast.runtime.handle import JobHandle
+from holdfast.runtime.inside import Inside
 
 
-def part(app: Engine, queue: str) -> Callable[[], dict[str, JobHandle[str]]]:
+def part(app: Inside, queue: str) -> Callable[[], dict[str, JobHandle[str]]]:
     @app.task(lifecycle="sandbox", queue=queue, lease="2s")
     def typeset(headline: str) -> str:
         code = "import sys; print(sys.argv[1].upper())"

@@ -21,7 +21,7 @@ from holdfast.systems.flow.cli.table import counts_words, nodes_table, title, vi
 from holdfast.systems.flow.views.run import results_at_ends
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
     from holdfast.store.port import Store
     from holdfast.systems.flow.handle import FlowHandle
     from holdfast.systems.flow.views.flow import View
@@ -88,7 +88,7 @@ def run(
 
 
 def _started(
-    engine: Engine, name: str, file: Path | None, inputs: dict[str, Any], options: dict[str, Any]
+    engine: Inside, name: str, file: Path | None, inputs: dict[str, Any], options: dict[str, Any]
 ) -> FlowHandle:
     from holdfast.systems.flow.declare.document import submit_document
     from holdfast.systems.flow.declare.flow import flow_named
@@ -111,7 +111,7 @@ def _read(file: Path) -> dict[str, Any]:
     return document
 
 
-def _wait(here: Here, engine: Engine, flow_id: str, limit_s: float | None) -> int:
+def _wait(here: Here, engine: Inside, flow_id: str, limit_s: float | None) -> int:
     async def followed() -> int:
         return await follow(here, await engine.opened(), flow_id, limit_s)
 

@@ -27,14 +27,14 @@ from holdfast.tasks.registry import define
 from holdfast.tasks.work import Nothing
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
     from holdfast.store.port import Ask, Facts, Store
 
 OF_NODES = ("delay", "start_after", "expires", "timeout", "retry_limit", "retry_delay", "retry_backoff")
 """Options of a submit that are about runs: they hold for each node that says nothing else, and not for the flow."""
 
 
-async def submit(engine: Engine, graph: Graph, payload: str, options: Options) -> FlowHandle:
+async def submit(engine: Inside, graph: Graph, payload: str, options: Options) -> FlowHandle:
     """Store all jobs of a flow. `payload` is its input, checked, as JSON text. Only inside the engine's own loop."""
     answer = (await store_flow(engine, await engine.opened(), graph, payload, options)).one
     engine.woken()
@@ -42,7 +42,7 @@ async def submit(engine: Engine, graph: Graph, payload: str, options: Options) -
 
 
 async def store_flow(
-    engine: Engine, store: Store, graph: Graph, payload: str, options: Options, ask: Ask | None = None
+    engine: Inside, store: Store, graph: Graph, payload: str, options: Options, ask: Ask | None = None
 ) -> Facts:
     """The same in a given store, which need not be the engine's own; nobody is woken."""
     flow = flow_spec(engine, graph, payload, options)._replace(actor="client" if ask is None else ask.actor)
@@ -50,7 +50,7 @@ async def store_flow(
     return await store.graph.submit(flow, nodes, graph.on_failure.value, ask)
 
 
-def flow_spec(engine: Engine, graph: Graph, payload: str, options: Options) -> Spec:
+def flow_spec(engine: Inside, graph: Graph, payload: str, options: Options) -> Spec:
     """The flow's own job: like one of a task of its name, but that nobody runs it."""
     if options.connection is not None:
         raise HoldfastError(
@@ -63,7 +63,7 @@ def flow_spec(engine: Engine, graph: Graph, payload: str, options: Options) -> S
     return spec._replace(state=Canonical.WAITING.value)
 
 
-def new_nodes(engine: Engine, graph: Graph, flow: Spec, options: Options, now_ms: int) -> list[NewNode]:
+def new_nodes(engine: Inside, graph: Graph, flow: Spec, options: Options, now_ms: int) -> list[NewNode]:
     """A job for each node, under the flow: those without parents are ready, the others wait."""
     given: Mapping[str, Any] = json.loads(flow.payload or "{}")
     specs: dict[str, Spec] = {}
@@ -78,7 +78,7 @@ def new_nodes(engine: Engine, graph: Graph, flow: Spec, options: Options, now_ms
     return [made[node.name] for node in graph.nodes]
 
 
-def _spec(engine: Engine, graph: Graph, node: Node, flow: Spec, options: Options, given: Mapping[str, Any]) -> Spec:
+def _spec(engine: Inside, graph: Graph, node: Node, flow: Spec, options: Options, given: Mapping[str, Any]) -> Spec:
     said = node.options
     definition = node_task(engine.registry, graph, node)
     chosen = Options(

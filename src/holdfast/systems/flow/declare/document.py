@@ -19,7 +19,7 @@ from holdfast.tasks.registry import Registry
 from holdfast.tasks.signature import Signature
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
     from holdfast.systems.flow.handle import FlowHandle
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -75,7 +75,7 @@ def _placed(wrong: HoldfastError, at: str) -> HoldfastError:
 
 
 async def submit_document(
-    engine: Engine, document: object, given: Mapping[str, Any], options: Mapping[str, Any]
+    engine: Inside, document: object, given: Mapping[str, Any], options: Mapping[str, Any]
 ) -> FlowHandle:
     """Store a DAG that is sent, as all of it or nothing. Only inside the engine's own loop."""
     graph, signature = read(document, engine.registry)

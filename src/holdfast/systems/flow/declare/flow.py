@@ -33,7 +33,7 @@ from holdfast.tasks.context import Context
 from holdfast.tasks.signature import Signature
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,7 +42,7 @@ R = TypeVar("R")
 class Flow:
     """Declare its nodes, then submit it. The graph is checked as a whole when it is first asked for."""
 
-    def __init__(self, engine: Engine, name: str, *, on_failure: str = OnFailure.FAIL_FAST) -> None:
+    def __init__(self, engine: Inside, name: str, *, on_failure: str = OnFailure.FAIL_FAST) -> None:
         _check_name("flow", name)
         if on_failure not in set(OnFailure):
             raise HoldfastError(
@@ -226,7 +226,7 @@ def _check_name(what: str, name: Any) -> None:
         raise HoldfastError(f"{what} is named {name!r}", field="name", remedy="1 to 100 letters, digits, _ or -")
 
 
-def declare_flow(engine: Engine, name: str, on_failure: str = OnFailure.FAIL_FAST) -> Flow:
+def declare_flow(engine: Inside, name: str, on_failure: str = OnFailure.FAIL_FAST) -> Flow:
     """A flow that the engine's workers find again by its name."""
     flows = engine.registry.wholes(Flow)
     if name in flows:
@@ -235,12 +235,12 @@ def declare_flow(engine: Engine, name: str, on_failure: str = OnFailure.FAIL_FAS
     return flow
 
 
-def flows_of(engine: Engine) -> dict[str, Flow]:
+def flows_of(engine: Inside) -> dict[str, Flow]:
     """Every flow that the engine declares, by name."""
     return engine.registry.wholes(Flow)
 
 
-def flow_named(engine: Engine, name: str) -> Flow:
+def flow_named(engine: Inside, name: str) -> Flow:
     known = flows_of(engine)
     if name not in known:
         raise NotFoundError("flow", name, f"declared here: {', '.join(sorted(known)) or 'none'}")

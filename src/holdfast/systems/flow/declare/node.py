@@ -13,7 +13,7 @@ from holdfast.tasks.context import Context
 from holdfast.tasks.registry import TaskDef
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,7 +22,7 @@ R = TypeVar("R")
 class FlowNode(Task[P, R]):
     """Name it in `after`, `map_over` and `branch`. Called, it runs here; as part of its flow it runs as a job."""
 
-    def __init__(self, engine: Engine, definition: TaskDef, flow: str, node: str) -> None:
+    def __init__(self, engine: Inside, definition: TaskDef, flow: str, node: str) -> None:
         super().__init__(engine, definition)
         self.flow = flow
         self.node = node

@@ -18,7 +18,7 @@ from holdfast.api.shapes.forms import Origin, origin_of
 from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of, known_only
 from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
 from holdfast.kernel.graph.flow_lifecycle import FLOW
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 from holdfast.runtime.task import Options
 from holdfast.store.port import Ask, Facts, Store
 from holdfast.systems.flow.commands.submit import store_flow
@@ -67,7 +67,7 @@ async def start(
     return await once.run(submit, lambda done: made_flow(done, EXISTS))
 
 
-def _planned(engine: Engine, name: str, asked: NewFlow) -> Sent:
+def _planned(engine: Inside, name: str, asked: NewFlow) -> Sent:
     """The graph, and what its input is checked against; Problem names what is wrong."""
     try:
         if asked.nodes is not None:

@@ -14,7 +14,7 @@ from holdfast.cli.pairs import named_values
 from holdfast.systems.pipeline.cli.table import follow, runs_table, stages_table, view_of
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 app = App(name="pipeline", help="Runs of pipelines: list, show, run, cancel.")
 Id = Annotated[str, Parameter(name="ID")]
@@ -118,7 +118,7 @@ def run(
     return Exit.OK
 
 
-def _wait(here: Here, engine: Engine, run_id: str, limit_s: float | None) -> int:
+def _wait(here: Here, engine: Inside, run_id: str, limit_s: float | None) -> int:
     async def followed() -> int:
         return await follow(here, await engine.opened(), run_id, limit_s)
 

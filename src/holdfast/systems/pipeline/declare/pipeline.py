@@ -20,7 +20,7 @@ from holdfast.tasks.context import Context
 from holdfast.tasks.durations import Duration
 
 if TYPE_CHECKING:
-    from holdfast.runtime.engine import Engine
+    from holdfast.runtime.inside import Inside
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -66,7 +66,7 @@ class PipelineHandle(JobHandle[dict[str, Any]]):
 class Pipeline(Generic[C]):
     """Stages that run one after the other, as one job of the lifecycle `pipeline`."""
 
-    def __init__(self, engine: Engine, name: str, config: type[C], *, single: bool, options: dict[str, Any]) -> None:
+    def __init__(self, engine: Inside, name: str, config: type[C], *, single: bool, options: dict[str, Any]) -> None:
         if engine.registry.find(name) is not None:
             raise HoldfastError(f"two tasks are named {name!r}", field="name", remedy="name the pipeline otherwise")
         self.engine = engine
@@ -191,7 +191,7 @@ class Submitter(Generic[C]):
         return handle
 
 
-def pipeline_named(engine: Engine, name: str) -> Pipeline[Any]:
+def pipeline_named(engine: Inside, name: str) -> Pipeline[Any]:
     """A pipeline that the engine declares, or NotFoundError with those that it does."""
     known = engine.registry.wholes(Pipeline)
     if name not in known:

@@ -23,7 +23,7 @@ from holdfast.kernel.decisions import Decision, Stands, Stay
 from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.state import OVER, RANK
-from holdfast.runtime.engine import Engine
+from holdfast.runtime.inside import Inside
 from holdfast.store.port import Ask, Facts, Store
 from holdfast.systems.pipeline.declare.pipeline import Pipeline
 from holdfast.systems.pipeline.views import declared_stages, pipeline_job, pipeline_views
@@ -102,7 +102,7 @@ async def start(request: Request, body: NewRun, engine: EngineDep, caller: Calle
     return await once.run(make, lambda done: _started(done.jobs[done.one.job_id], done.one.created))
 
 
-def _spec(engine: Engine, body: NewRun, origin: Origin) -> Spec:
+def _spec(engine: Inside, body: NewRun, origin: Origin) -> Spec:
     known = engine.registry.wholes(Pipeline)
     if body.pipeline not in known:
         words = f"declared here: {', '.join(sorted(known))}" if known else "none is declared here"
