@@ -10,7 +10,7 @@ from holdfast.kernel.errors import HoldfastError, NotFoundError
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import OVER, RANK
-from holdfast.store.port import Store
+from holdfast.store.port import Seen, Store
 
 FIRST_LOOK_S = 0.005
 SLOWEST_LOOK_S = 0.25
@@ -21,6 +21,14 @@ async def get_job(store: Store, job_id: str) -> Job:
     if job is None:
         raise NotFoundError("job", job_id, "holdfast job list")
     return job
+
+
+async def see_job(store: Store, job_id: str) -> Seen:
+    """The same, with all that is shown of it."""
+    seen = await store.reads.one(job_id)
+    if seen is None:
+        raise NotFoundError("job", job_id, "holdfast job list")
+    return seen
 
 
 def states_named(tables: Mapping[str, Lifecycle], name: str) -> tuple[str, ...]:

@@ -76,13 +76,10 @@ class Writer:
         in_doubt = False
         while True:
             try:
-                if signals:
-                    await self._tell(signals)
-                    signals = []
-                applied = await self._store.jobs.apply(changes)
+                applied = await self._store.jobs.apply(changes, signals)
             except Exception as error:
                 if not passing(error):
-                    await self._write_apart(changes, error)
+                    await self._write_apart(changes, signals, error)
                     return
                 in_doubt = True
                 log.warning("write_failed", error=str(error), changes=len(changes), retry_in_s=pause)
@@ -92,8 +89,12 @@ class Writer:
                 self._count(changes, applied, in_doubt)
                 return
 
-    async def _write_apart(self, changes: list[Change], error: Exception) -> None:
+    async def _write_apart(self, changes: list[Change], signals: list[Signal], error: Exception) -> None:
         """The database will not have these together: one of them is at fault, and the others need not suffer."""
+        if signals:
+            log.error("signals_refused", signals=len(signals), error=str(error))  # words, not work
+            await self._write(changes, [])
+            return
         moves = [(change, move) for change in changes for move in change.moves]
         if len(moves) == 1:
             self.failed += 1
@@ -101,14 +102,6 @@ class Writer:
             return
         for change, move in moves:
             await self._write([change._replace(moves=[move])], [])
-
-    async def _tell(self, signals: list[Signal]) -> None:
-        try:
-            await self._store.jobs.signal(signals)
-        except Exception as error:
-            if passing(error):
-                raise
-            log.error("signals_refused", signals=len(signals), error=str(error))  # words, not work
 
     def _count(self, changes: list[Change], applied: Applied, in_doubt: bool) -> None:
         self.written += len(applied.versions)

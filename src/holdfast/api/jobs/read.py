@@ -71,21 +71,28 @@ async def one_job(
     if not is_id(id.lower()):
         return await _in_state(request, store, id, limit, cursor)
     known_only(request, set())
-    job = await job_of(store, id)
+    seen = await store.reads.one(id.lower())
+    if seen is None:
+        raise _no_job(id)
+    job = seen.job
     etag = f'"{job.version}"'
     # While it is worked on, its lease and progress change and its version does not: it is shown anew.
     if job.lease_owner is None and _matches(if_none_match, etag):
         return Response(status_code=304, headers={"ETag": etag})
     response.headers["ETag"] = etag
-    return job_view(job, (await store.reads.lifecycles()).get(job.lifecycle), await store.reads.signals(job.id))
+    return job_view(*seen)
 
 
 async def job_of(store: Store, job_id: str) -> Job:
     """The job with this id, or a problem."""
     job = await store.reads.get(job_id.lower())
     if job is None:
-        raise missing("job", job_id, "GET /api/jobs lists those that there are")
+        raise _no_job(job_id)
     return job
+
+
+def _no_job(job_id: str) -> Problem:
+    return missing("job", job_id, "GET /api/jobs lists those that there are")
 
 
 async def page_of(store: Store, where: dict[str, Any], limit: int, cursor: str | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.store.port import Facts, SignalRow, Store
-from holdfast.views.find import get_job
+from holdfast.views.find import see_job
 from holdfast.views.job import job_view
 
 Tables = Mapping[str, Lifecycle]
@@ -45,8 +45,8 @@ def told(done: Facts, job_id: str, tables: Tables, status: int = 200, **more: An
 
 async def job_as_it_is(store: Store, job_id: str, status: int = 200, **more: Any) -> Reply:
     """The answer about a job that nothing was done to."""
-    job = await get_job(store, job_id)
-    return job_reply(job, await store.table(job.lifecycle), status, await store.reads.signals(job_id), **more)
+    job, table, progress = await see_job(store, job_id)
+    return job_reply(job, table, status, progress, **more)
 
 
 def no_job(error: NotFoundError, job_id: str) -> NotFoundError | Problem:

@@ -91,10 +91,11 @@ async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -
     job_id
         The job's id.
     """
+    from holdfast.views.find import see_job
+
     async with here.store() as store:
         job = await _job(store.reads, job_id)
-        table = (await store.reads.lifecycles()).get(job.lifecycle)
-        view = job_view(job, table, await store.reads.signals(job.id))
+        view = job_view(*await see_job(store, job.id))
     from holdfast.cli.job.table import job_table
 
     here.print_record(view, job_table(view), job.id)

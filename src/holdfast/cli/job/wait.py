@@ -67,6 +67,8 @@ async def watch(
     timeout
         Stop after this long ("90", "90s", "5m"): exit 124. The job goes on.
     """
+    from holdfast.views.find import see_job
+
     limit_s = seconds_of(timeout)
     began_s = time.monotonic()
     async with here.store() as store:
@@ -82,8 +84,7 @@ async def watch(
             return detached(here, [job.id])
         job = await get(store, job.id)
         if here.is_json:
-            tables = await store.reads.lifecycles()
-            here.print_json(job_view(job, tables.get(job.lifecycle), await store.reads.signals(job.id)))
+            here.print_json(job_view(*await see_job(store, job.id)))
     return exit_of_job(job)
 
 

@@ -90,8 +90,9 @@ async def _hint(here: Here, store: Store, job_ids: Sequence[str]) -> None:
 
 async def _tell(here: Here, store: Store, jobs: Sequence[Job]) -> None:
     """Results on stdout, failures on stderr; whole jobs as JSON."""
-    tables = await store.reads.lifecycles()
-    views = [job_view(job, tables.get(job.lifecycle), await store.reads.signals(job.id)) for job in jobs]
+    from holdfast.views.find import see_job
+
+    views = [job_view(*await see_job(store, job.id)) for job in jobs]
     for job, view in zip(jobs, views, strict=True):
         if job.state in SUCCESSFUL:
             view["result"] = await views_of(job.lifecycle).result(store, job, view["result"])

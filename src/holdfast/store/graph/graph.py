@@ -121,6 +121,9 @@ class SqlGraph:
         rows = await self._rows("node_of", job_id=job_id)
         return tuple(rows[0]) if rows else None
 
+    async def inputs(self, job_id: str, flow_id: str | None) -> tuple[list[Parent], str | None]:
+        return await self._driver.read(_inputs(job_id, flow_id))
+
     async def parents(self, job_id: str) -> list[Parent]:
         return [Parent(*row) for row in await self._rows("node_parents", job_id=job_id)]
 
@@ -159,6 +162,12 @@ class SqlGraph:
 
     async def _rows(self, name: str, **params: Any) -> list[Any]:
         return await self._driver.read(rows_of(name, params))
+
+
+def _inputs(job_id: str, flow_id: str | None) -> Script[tuple[list[Parent], str | None]]:
+    parents = [Parent(*row) for row in (yield Query("node_parents", {"job_id": job_id}))]
+    flow = [] if flow_id is None else (yield Query("get", {"id": flow_id}))
+    return parents, Job._make(flow[0]).payload if flow else None
 
 
 def _known(plan: Plan) -> Script[Plan | Submitted]:

@@ -115,18 +115,26 @@ class SqlJobs:
                     jobs += taken
         return jobs
 
-    async def apply(self, changes: Sequence[Change], *, op_id: str | None = None) -> Applied:
+    async def apply(
+        self, changes: Sequence[Change], words: Sequence[Signal] = (), *, op_id: str | None = None
+    ) -> Applied:
         ran = Ran()
         followed: list[Change] = []
-        script = ran(apply(self._dialect, changes, self._admission, followed))
+        script = ran(self._apply(changes, words, followed))
         if op_id is not None:
             script = once(self._dialect, op_id, script, pack_applied, unpack_applied)
             applied = await self._driver.write(script)
         else:
-            applied = await self._driver.write(script, single=_is_single(changes))
+            applied = await self._driver.write(script, single=not words and _is_single(changes))
         if ran.here:
             transitions.applied(changes, applied.versions)
             transitions.applied(followed, [move.job_id for change in followed for move in change.moves])
+        return applied
+
+    def _apply(self, changes: Sequence[Change], words: Sequence[Signal], followed: list[Change]) -> Script[Applied]:
+        applied = yield from apply(self._dialect, changes, self._admission, followed)
+        if said := [word for word in words if word.job_id in applied.versions]:
+            yield Many("signal", [self._dialect.signal_row(word, SIGNAL_TTL_MS) for word in said])
         return applied
 
     async def renew(self, owner: str, leases: Sequence[Lease], *, beat: bool = True) -> list[str]:

@@ -22,7 +22,7 @@ from holdfast.store.port.graph import FlowRow, Graph, NewNode, NodeRow, Parent, 
 from holdfast.store.port.jobs import Applied, Jobs, Lease, Refusal, Signal, Stand, Submitted
 from holdfast.store.port.kept import Artifact, Kept
 from holdfast.store.port.log import Feed, Log, Origin
-from holdfast.store.port.reads import Attempt, Dead, Filter, Page, Reads, Retained, SignalRow
+from holdfast.store.port.reads import Attempt, Dead, Filter, Page, Reads, Retained, Seen, SignalRow
 from holdfast.store.port.store import Schema, Store
 from holdfast.store.port.upkeep import PurgeRow, SealRow, Upkeep
 from holdfast.store.port.wakeups import Wakeups
@@ -73,6 +73,7 @@ __all__ = [
     "Schedules",
     "Schema",
     "SealRow",
+    "Seen",
     "Signal",
     "SignalRow",
     "Stand",

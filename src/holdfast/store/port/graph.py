@@ -161,6 +161,10 @@ class Graph(Protocol):
 
     async def parents(self, job_id: str) -> list[Parent]: ...
 
+    async def inputs(self, job_id: str, flow_id: str | None) -> tuple[list[Parent], str | None]:
+        """What a node is run with: its parents, and the payload of its flow where that is asked for."""
+        ...
+
     async def join(self, job_id: str) -> Join:
         """How a node joins those that it comes after."""
         ...

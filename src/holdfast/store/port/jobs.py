@@ -124,12 +124,15 @@ class Jobs(Protocol):
         """Take jobs whose lease ran out and whose lifecycle goes on where it stands, as the next attempt."""
         ...
 
-    async def apply(self, changes: Sequence[Change], *, op_id: str | None = None) -> Applied:
+    async def apply(
+        self, changes: Sequence[Change], words: Sequence[Signal] = (), *, op_id: str | None = None
+    ) -> Applied:
         """Apply each change's path to those of its jobs that stand where it begins, under its fence.
 
         A job moves exactly when its attempt and state are as the change says and, for a worker's change, the
         worker's lease has not run out. All else is refused, one by one, and changes nothing. A repeat under
         the same `op_id` has no effect and answers as the first did.
+        `words` are what these jobs said last: they are kept with the moves, for those of them that took effect.
         """
         ...
 

@@ -34,6 +34,14 @@ class Page(NamedTuple):
     next_cursor: str | None
 
 
+class Seen(NamedTuple):
+    """A job with all that is shown of it: its lifecycle, where that is known, and how far it said it is."""
+
+    job: Job
+    table: Lifecycle | None
+    progress: list[SignalRow]
+
+
 class Attempt(NamedTuple):
     """One attempt of a job, from its events."""
 
@@ -87,6 +95,10 @@ class SignalRow(NamedTuple):
 
 class Reads(Protocol):
     """Reading never blocks writing, and never holds a transaction open between calls."""
+
+    async def one(self, job_id: str) -> Seen | None:
+        """A job as people see it, in one look."""
+        ...
 
     async def get(self, job_id: str) -> Job | None: ...
 

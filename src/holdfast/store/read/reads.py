@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kernel.errors import StoreError
-from holdfast.kernel.event import Event
+from holdfast.kernel.event import PROGRESS, Event
 from holdfast.kernel.graph.joins import FlowStands, JoinEdge, JoinNode, Joins
 from holdfast.kernel.job import Job, is_id
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import LEASED, Canonical
-from holdfast.store.port import Attempt, Dead, Filter, Page, PurgeRow, Retained, SealRow, SignalRow
+from holdfast.store.port import Attempt, Dead, Filter, Page, PurgeRow, Retained, SealRow, Seen, SignalRow
 from holdfast.store.read.listing import FIRST_ID, LAST_ID, Walked, joined, page, walk
-from holdfast.store.script import rows_of
+from holdfast.store.script import Query, Script, rows_of
 
 if TYPE_CHECKING:
     from holdfast.store.database import Driver
@@ -32,6 +32,22 @@ class SqlReads:
 
     async def _rows(self, name: str, **params: Any) -> list[Any]:
         return await self._driver.read(rows_of(name, params))
+
+    async def one(self, job_id: str) -> Seen | None:
+        return await self._driver.read(self._one(job_id)) if is_id(job_id) else None
+
+    def _one(self, job_id: str) -> Script[Seen | None]:
+        rows = yield Query("get", {"id": job_id})
+        if not rows:
+            return None
+        job = Job._make(rows[0])
+        table = self._tables.get(job.lifecycle)
+        if table is None:
+            stored = dict((yield Query("lifecycles")))
+            table = Lifecycle.from_dict(json.loads(stored[job.lifecycle])) if job.lifecycle in stored else None
+        ids = self._driver.dialect.array([job_id])
+        progress = yield Query("last_signals", {"ids": ids, "type": PROGRESS})
+        return Seen(job, table, [SignalRow._make(row) for row in progress])
 
     async def get(self, job_id: str) -> Job | None:
         rows = await self._rows("get", id=job_id) if is_id(job_id) else []

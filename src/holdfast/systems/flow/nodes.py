@@ -75,9 +75,9 @@ class Nodes:
         if its is None:
             return job
         node = its.node
-        parents = await self._store.graph.parents(job.id)
+        parents, payload = await self._store.graph.inputs(job.id, job.parent_id if _looks_at_input(node) else None)
         results = results_of(parents)
-        document = scope(await self._input(job, node), results)
+        document = scope(json.loads(payload) if payload else {}, results)
         if node.when is not None and not self._judge(its, node.when, document):
             return Instead(Skip(BRANCH_NOT_TAKEN))
         if node.map is not None:
@@ -114,19 +114,6 @@ class Nodes:
                 remedy="run a worker that declares the flow",
             )
         return flow.judge(judged, document)
-
-    async def _input(self, job: Job, node: Node) -> Mapping[str, Any]:
-        """The flow's own input, where the node looks at it."""
-        starts = {path[0] for source in node.inputs.values() for path in _paths(source)}
-        if isinstance(node.when, Predicate):
-            starts.add(INPUT)
-        elif node.when is not None:
-            starts |= {path[0] for path, _ in paths(node.when) if path}
-        if INPUT not in starts or job.parent_id is None:
-            return {}
-        flow = await self._store.reads.get(job.parent_id)
-        found: dict[str, Any] = json.loads(flow.payload) if flow and flow.payload else {}
-        return found
 
 
 def results_of(parents: Sequence[Parent]) -> dict[str, Any]:
@@ -180,3 +167,13 @@ def _time_left(job: Job) -> int | None:
 
 def _paths(source: Any) -> tuple[Any, ...]:
     return source.paths if isinstance(source, Each) else (source,)
+
+
+def _looks_at_input(node: Node) -> bool:
+    """Whether it looks at the flow's own input."""
+    if isinstance(node.when, Predicate):
+        return True
+    starts = {path[0] for source in node.inputs.values() for path in _paths(source)}
+    if node.when is not None:
+        starts |= {path[0] for path, _ in paths(node.when) if path}
+    return INPUT in starts
