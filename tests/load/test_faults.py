@@ -107,6 +107,17 @@ async def test_a_cut_commit_is_asked_again_and_has_one_effect(wide_postgres: Ser
     assert min(cut_off.values()) > CUTS // 4, cut_off
 
 
+@pytest.mark.parametrize("chunk", range(4))
+async def test_a_connection_that_is_cut_while_it_is_made_is_a_lost_one(wide_postgres: Server, chunk: int) -> None:
+    """Whatever it was at: callers are told what they know how to repeat, never the driver's own error."""
+    async with behind_proxy(wide_postgres) as (store, proxy):
+        proxy.cut(Cut.BEFORE, nth(chunk))
+        with pytest.raises(ConnectionError):
+            await store.jobs.submit(specs(1))
+        assert proxy.cuts == 1
+        assert (await prove(store)).states == {}
+
+
 @pytest.mark.rule("D06")
 @pytest.mark.parametrize("how", list(Cut))
 async def test_a_refusal_is_remembered_too(wide_postgres: Server, how: Cut) -> None:

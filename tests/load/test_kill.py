@@ -59,7 +59,8 @@ async def _fight(battle: Battle, seconds: float, seed: int) -> None:
         workers = [hire() for _ in range(WORKERS)]
         deadline = time.monotonic() + seconds
         due = time.monotonic()
-        while (now := time.monotonic()) < deadline:
+        # A minute at least: where the machine is slow to kill, until there was enough of it.
+        while (now := time.monotonic()) < deadline or battle.kills < seconds / KILL_EVERY_S / 2:
             due = max(due + KILL_EVERY_S, now)
             await asyncio.sleep(due - now)
             place = chance.randrange(WORKERS)
@@ -115,7 +116,6 @@ def _check(battle: Battle) -> None:
         f"{battle.site.kind}: {battle.submitted} jobs, {battle.kills} kills, {battle.reaped} reaped,"
         f" {dict(proof.states)}"
     )
-    assert battle.kills >= SECONDS / KILL_EVERY_S / 2, "too few kills to say anything"
     assert battle.reaped > 0, "no kill hit a worker that held a job"
     assert battle.submitted > 1_000
     assert proof.wrong == []

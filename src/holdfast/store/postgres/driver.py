@@ -78,8 +78,11 @@ class _Pool:
                     connection.terminate()
 
     async def _connect(self) -> Connection:
-        connection = await asyncpg.connect(self._dsn, server_settings=self._settings)
-        await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
+        try:
+            connection = await asyncpg.connect(self._dsn, server_settings=self._settings)
+            await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
+        except asyncpg.PostgresConnectionError as error:
+            raise StoreLostError(f"the connection to the database was lost: {error}") from error
         return connection
 
     async def close(self) -> None:
