@@ -74,6 +74,7 @@ class Runs:
         if held.over:
             return False  # taken from us meanwhile: whatever came out of it counts for nothing
         self._ended(held, outcome, follow)
+        held.handle = None  # which knows its run: left to the collector, the two cost more than the run of a short job
         return True
 
     async def _undone(self, held: Held, undoes: Undoes, outcome: Outcome) -> Outcome:
