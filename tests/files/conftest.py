@@ -10,5 +10,5 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> FolderPlace | Datab
     if request.param == "folder":
         return FolderPlace(tmp_path / "blobs")
     if request.param == "sqlite":
-        return DatabasePlace(f"sqlite:///{tmp_path / 'store.db'}")
-    return DatabasePlace(request.getfixturevalue("postgres_dsn"))
+        return DatabasePlace(request.getfixturevalue("sqlite_url"))
+    return DatabasePlace(request.getfixturevalue("postgres_url"))
