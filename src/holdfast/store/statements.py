@@ -15,6 +15,7 @@ from typing import NamedTuple
 from holdfast.store.macros import expand
 
 PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
+WRITES = re.compile(r"\b(insert into|update|delete from)\b|\bfor (update|share)\b", re.IGNORECASE)
 MIGRATION = re.compile(r"\d{4}_\w+")
 
 
@@ -23,6 +24,10 @@ class Statement(NamedTuple):
 
     text: str
     names: tuple[str, ...]
+
+    @property
+    def writes(self) -> bool:
+        return WRITES.search(self.text) is not None
 
 
 FILTERS = ("state", "task", "queue", "lifecycle", "correlation_id", "key_scope", "key")

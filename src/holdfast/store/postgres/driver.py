@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from typing import Any, TypeVar
 
 import asyncpg
 
 from holdfast.kernel.errors import HoldfastError, StoreLostError
 from holdfast.store.postgres.dialect import PostgresDialect
-from holdfast.store.script import Many, Query, Script
+from holdfast.store.script import Many, Query, Script, written_once
 from holdfast.store.statements import numbered
 from holdfast.store.store import SqlStore
 
@@ -36,6 +37,7 @@ STEADY = {
     "jit": "off",
     "application_name": "holdfast",
 }
+STEADY_READS = STEADY | {"default_transaction_read_only": "on"}
 STEADY_WRITES = STEADY | {
     "enable_sort": "off",
     "enable_incremental_sort": "off",
@@ -105,13 +107,13 @@ class PostgresDriver:
         self._dsn = dsn
         self._writes = _Pool(dsn, connections, STEADY_WRITES)
         self._urgent = _Pool(dsn, 1, STEADY_WRITES)
-        self._reads = _Pool(dsn, connections, STEADY)
+        self._reads = _Pool(dsn, connections, STEADY_READS)
 
     async def write(self, script: Script[T], *, single: bool = False, urgent: bool = False) -> T:
         pool = self._urgent if urgent else self._writes
         async with pool.connection() as connection:
             if single:
-                return await _steps(connection, script)
+                return await _steps(connection, written_once(script, _writes))
             async with connection.transaction():
                 return await _steps(connection, script)
 
@@ -152,6 +154,11 @@ class PostgresDriver:
     async def close(self) -> None:
         for pool in (self._writes, self._urgent, self._reads):
             await pool.close()
+
+
+@cache
+def _writes(name: str) -> bool:
+    return numbered("postgres", name).writes
 
 
 async def _steps(connection: Connection, script: Script[T]) -> T:

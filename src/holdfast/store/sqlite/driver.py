@@ -104,6 +104,7 @@ class _Thread:
             connection.execute("PRAGMA journal_size_limit = 67108864")
             connection.execute("PRAGMA cache_size = -4096")
             connection.execute("PRAGMA temp_store = MEMORY")
+            connection.execute(f"PRAGMA query_only = {'OFF' if self._writes else 'ON'}")
             self._connection = connection
         return self._connection
 
