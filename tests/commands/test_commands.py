@@ -66,7 +66,10 @@ def test_a_delayed_job_becomes_due(app: Engine, clock: MovableClock) -> None:
     job = quick.options(delay="1h").submit()
     drain(app)
     assert job.state() == "queued"
-    app.retry_job(job.id)
+    app.retry_job(job.id, "it cannot wait")
+    due = job.events()[-1]
+    assert [event.type for event in job.events()] == ["job_submitted", "job_hastened"], "nobody has claimed it"
+    assert (due.actor, due.reason, due.attempt) == ("client", "it cannot wait", 2)
     drain(app)
     assert job.result(timeout=1) == "ok"
     assert clean(app)

@@ -16,7 +16,8 @@ from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.systems.pipeline.lifecycle import PIPELINE
 from holdfast.systems.sandbox.lifecycle import SANDBOX
 
-# Of each table: its states as it spells them, the moves within an attempt, and those that open the next.
+# Of each table: its states as it spells them, the moves within an attempt, and those that open the next. Where a job
+# that waits for its time can be made due, that is on record, and its next attempt in the state where it is: no move.
 DOCUMENTS: dict[str, tuple[str, str, str]] = {
     "crawl": (
         "queued running retry_pending succeeded failed canceled",
@@ -25,7 +26,11 @@ DOCUMENTS: dict[str, tuple[str, str, str]] = {
         running       > succeeded failed canceled
         retry_pending > running canceled
         """,
-        "running > retry_pending",
+        """
+        running       > retry_pending
+        queued        > queued
+        retry_pending > retry_pending
+        """,
     ),
     "durable": (
         "queued assigned running succeeded failed cancelled dead_lettered",
@@ -37,6 +42,7 @@ DOCUMENTS: dict[str, tuple[str, str, str]] = {
         """
         assigned > queued
         running  > queued
+        queued   > queued
         """,
     ),
     "pipeline": (
@@ -57,6 +63,8 @@ DOCUMENTS: dict[str, tuple[str, str, str]] = {
         """
         ACTIVE    > RETRY
         CANCELLED > CREATED
+        CREATED   > CREATED
+        RETRY     > RETRY
         """,
     ),
     "sandbox": (
@@ -240,6 +248,6 @@ def test_a_state_is_its_label_and_survives_pickling() -> None:
 def test_a_refusal_names_what_would_be_allowed() -> None:
     with pytest.raises(NotAllowedError) as refused:
         CRAWL.row("queued", "succeed")
-    assert str(refused.value) == "crawl: no succeed from queued; from queued it may: claim, cancel"
+    assert str(refused.value) == "crawl: no succeed from queued; from queued it may: claim, hasten, cancel"
     with pytest.raises(NotAllowedError, match="nothing leads out of canceled"):
         CRAWL.row("cancelled", "resume")

@@ -107,12 +107,11 @@ def resume(reason: str) -> Decide:
 
 
 def hasten(stands: Stands, reason: str) -> Decision:
-    """A job that waits for its time becomes due: taken up and handed back at once, both by rows of its table."""
+    """A job that waits for its time becomes due, as its next attempt."""
     job, table = stands.job, stands.table
     if job.due_at_ms <= stands.now_ms:
         return Stay()
-    taken = table.row(job.state, Command.CLAIM)
-    back = table.find(taken.target, Command.HAND_BACK)
-    if back is None:
+    row = table.find(job.state, Command.HASTEN)
+    if row is None:
         raise NotNowError(job, table, "retry", f"jobs of {table.name} cannot be hastened: cancel it and submit anew")
-    return Along((taken, back), Move(job.id, job.attempt, reason=reason))
+    return Along((row,), Move(job.id, job.attempt, reason=reason))

@@ -29,6 +29,7 @@ DURABLE = Lifecycle(
         Transition(S.RUNNING, Do.DEAD_LETTER, S.DEAD_LETTERED, "job_dead_lettered"),
         Transition(S.ASSIGNED, Do.LOSE, S.QUEUED, "job_lease_expired", opens_attempt=True, counts_loss=True),
         Transition(S.RUNNING, Do.LOSE, S.QUEUED, "job_lease_expired", opens_attempt=True, counts_loss=True),
+        Transition(S.QUEUED, Do.HASTEN, S.QUEUED, "job_hastened", opens_attempt=True),
         Transition(S.ASSIGNED, Do.HAND_BACK, S.QUEUED, "job_handed_back", opens_attempt=True, tries=Tries.REFUND),
         Transition(S.RUNNING, Do.HAND_BACK, S.QUEUED, "job_handed_back", opens_attempt=True, tries=Tries.REFUND),
     ),

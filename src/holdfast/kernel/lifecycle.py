@@ -34,6 +34,7 @@ class Command(StrEnum):
     LOSE = "lose"
     TAKE_OVER = "take_over"
     HAND_BACK = "hand_back"
+    HASTEN = "hasten"
     RELEASE = "release"
     RESUME = "resume"
     RESUME_WAITING = "resume_waiting"

@@ -122,6 +122,8 @@ def _came_back(about: Situation) -> str:
             return f"after {tries} was lost with its worker"
         case "job_handed_back":
             return f"after it was handed back ({last.reason})"
+        case "job_hastened":
+            return f"after it was made due ({last.reason})"
         case "job_resumed":
             return f"after it was resumed ({last.reason})"
         case _:

@@ -29,6 +29,8 @@ WORKFLOW = Lifecycle(
         Transition(S.RUNNING, Do.FAIL, S.FAILED, "job_failed"),
         Transition(S.RUNNING, Do.RETRY, S.RETRY_PENDING, "job_retry_scheduled", opens_attempt=True),
         Transition(S.RUNNING, Do.LOSE, S.RETRY_PENDING, "job_lease_expired", opens_attempt=True, counts_loss=True),
+        Transition(S.QUEUED, Do.HASTEN, S.QUEUED, "job_hastened", opens_attempt=True),
+        Transition(S.RETRY_PENDING, Do.HASTEN, S.RETRY_PENDING, "job_hastened", opens_attempt=True),
         Transition(
             S.RUNNING,
             Do.HAND_BACK,
