@@ -120,6 +120,17 @@ async def test_each_removed_field_and_each_removed_event_fails(made: Made) -> No
         assert not verify(forged).ok, name
 
 
+async def test_a_certificate_of_before_a_table_grew_still_holds(made: Made) -> None:
+    """An earlier version's table had some of today's rows; one with a row more was never ours."""
+    certificate = json.loads(json.dumps(await prove(made.store, made.ids["second"])))
+    rows = certificate["lifecycle"]["transitions"]
+    spare = next(row for row in rows if row["command"] == "hasten")
+    earlier = {**certificate["lifecycle"], "transitions": [row for row in rows if row is not spare]}
+    assert verify({**certificate, "lifecycle": earlier}).ok
+    more = {**certificate["lifecycle"], "transitions": [*rows, {**spare, "command": "leap", "target": "succeeded"}]}
+    assert not verify({**certificate, "lifecycle": more}).ok
+
+
 async def test_events_of_another_job_do_not_pass_for_this_one(made: Made) -> None:
     mine, other = [await prove(made.store, made.ids[name]) for name in ("second", "lost")]
     forged = {**mine, "events": other["events"], "seals": other["seals"]}
