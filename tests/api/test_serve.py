@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import statistics
 import threading
 import time
 from collections.abc import Iterator
@@ -67,7 +66,7 @@ def test_small_answers_are_sent_at_once(engine: Engine) -> None:
             client.get(f"{url}/healthz")
             took_s.append(time.perf_counter() - began_s)
     # Nagle's delay would make each of them 40 ms.
-    assert statistics.median(took_s) < 0.03
+    assert min(took_s) < 0.03
 
 
 def test_a_port_that_is_taken(engine: Engine) -> None:

@@ -86,7 +86,7 @@ def test_told_to_end_with_a_hundred_jobs_in_flight(app: Engine, database: str, t
         worker.send(signal.SIGTERM)
         told_s = time.monotonic()
         assert worker.wait() == 0
-        assert time.monotonic() - told_s < 2.0 + 3.0
+        assert time.monotonic() - told_s < 2.0 + 8.0
     found = [app.get_job(job.id) for job in jobs]
     assert Counter((job.state, job.attempt, job.tries) for job in found) == {
         ("succeeded", 1, 1): 50,
@@ -109,7 +109,7 @@ def test_told_twice(app: Engine, database: str, tmp_path: Path) -> None:
         worker.send(signal.SIGTERM)
         told_s = time.monotonic()
         assert worker.wait() == 0
-        assert time.monotonic() - told_s < 3.0
+        assert time.monotonic() - told_s < 10.0
     assert job.state() == "queued"
 
 
