@@ -24,10 +24,8 @@ class Statement(NamedTuple):
 
     text: str
     names: tuple[str, ...]
-
-    @property
-    def writes(self) -> bool:
-        return WRITES.search(self.text) is not None
+    writes: bool
+    """Whether it changes or locks rows."""
 
 
 FILTERS = ("state", "task", "queue", "lifecycle", "correlation_id", "key_scope", "key")
@@ -109,16 +107,16 @@ def _bare(text: str) -> str:
 def named(dialect: str, name: str) -> Statement:
     """A statement with `:name` parameters, as SQLite takes them."""
     text = _read(dialect, name)
-    return Statement(text, tuple(dict.fromkeys(PARAMETER.findall(text))))
+    return Statement(text, tuple(dict.fromkeys(PARAMETER.findall(text))), WRITES.search(text) is not None)
 
 
 @cache
 def numbered(dialect: str, name: str) -> Statement:
     """A statement with numbered parameters: `$1` for PostgreSQL, `?1` for rows of SQLite."""
-    text, names = named(dialect, name)
+    text, names, writes = named(dialect, name)
     mark = "?" if dialect == "sqlite" else "$"
     places = {word: f"{mark}{i}" for i, word in enumerate(names, 1)}
-    return Statement(PARAMETER.sub(lambda m: places[m[1]], text), names)
+    return Statement(PARAMETER.sub(lambda m: places[m[1]], text), names, writes)
 
 
 def migrations(dialect: str) -> list[tuple[str, str]]:

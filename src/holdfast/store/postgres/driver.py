@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import cache
 from typing import Any, TypeVar
 
 import asyncpg
 
 from holdfast.kernel.errors import HoldfastError, StoreLostError
 from holdfast.store.postgres.dialect import PostgresDialect
-from holdfast.store.script import Many, Query, Script, written_once
+from holdfast.store.script import Many, Query, Script
 from holdfast.store.statements import numbered
 from holdfast.store.store import SqlStore
 
@@ -113,7 +112,7 @@ class PostgresDriver:
         pool = self._urgent if urgent else self._writes
         async with pool.connection() as connection:
             if single:
-                return await _steps(connection, written_once(script, _writes))
+                return await _steps(connection, script, single=True)
             async with connection.transaction():
                 return await _steps(connection, script)
 
@@ -156,12 +155,9 @@ class PostgresDriver:
             await pool.close()
 
 
-@cache
-def _writes(name: str) -> bool:
-    return numbered("postgres", name).writes
-
-
-async def _steps(connection: Connection, script: Script[T]) -> T:
+async def _steps(connection: Connection, script: Script[T], *, single: bool = False) -> T:
+    """With `single` there is no transaction around it: the second of its statements to write stops it."""
+    wrote = False
     answer: list[Any] | None = None
     while True:
         try:
@@ -169,12 +165,15 @@ async def _steps(connection: Connection, script: Script[T]) -> T:
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return] # a script returns what its type says
         try:
+            statement = numbered("postgres", step.name)
+            if single and wrote and statement.writes:
+                raise RuntimeError(f"{step.name} would write outside of the transaction that its script needs")
+            wrote = wrote or statement.writes
             match step:
-                case Query(name, params):
-                    statement = numbered("postgres", name)
+                case Query(_, params):
                     answer = await connection.fetch(statement.text, *[params[n] for n in statement.names])
-                case Many(name, rows):
-                    await connection.executemany(numbered("postgres", name).text, rows)
+                case Many(_, rows):
+                    await connection.executemany(statement.text, rows)
                     answer = []
         except BaseException:
             script.close()
