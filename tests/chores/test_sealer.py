@@ -157,6 +157,7 @@ async def test_the_sealer_passes_a_position_that_was_given_up(postgres_url: str)
     await store.close()
 
 
+@pytest.mark.slow
 async def test_who_is_behind_catches_up_beside_workers_that_wait(store: Store) -> None:
     """Ten batches: at its usual pace a process would take ten seconds at least."""
     await submit(store, 10 * BATCH)

@@ -64,6 +64,7 @@ async def test_many_put_the_same_while_it_is_swept(place: FolderPlace | Database
         assert removed > 0, "the sweep was never in the way"
 
 
+@pytest.mark.slow
 async def test_sixty_mebibytes_cost_a_few(tmp_path: Path) -> None:
     for place in (FolderPlace(tmp_path / "blobs"), DatabasePlace(f"sqlite:///{tmp_path / 'store.db'}")):
         async with place.open():

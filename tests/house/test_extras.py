@@ -100,6 +100,7 @@ def test_what_is_missing_says_which_extra(
     assert any(line.startswith(said.split()[-2]) for line in EXTRAS[extra]) or extra == "server"
 
 
+@pytest.mark.slow
 def test_the_command_line_needs_no_other_extra(pythons: dict[tuple[str, ...], Path], tmp_path: Path) -> None:
     assert run(pythons[("cli",)], tmp_path, "-c", HELP).stderr == ""
     hello(tmp_path)
@@ -109,6 +110,7 @@ def test_the_command_line_needs_no_other_extra(pythons: dict[tuple[str, ...], Pa
     assert submitted.returncode == 0, submitted.stderr
 
 
+@pytest.mark.slow
 def test_server_and_client_need_no_other_extra(pythons: dict[tuple[str, ...], Path], tmp_path: Path) -> None:
     serves = "import holdfast.api.running, holdfast.api.app"
     asks = "from holdfast import Engine; Engine('http://127.0.0.1:1', key='hf_x').close()"

@@ -74,6 +74,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return address(request, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_system_of_another_package_brings_all_that_ours_bring(url: str, tmp_path: Path) -> None:
     site = Site(tmp_path / "site", url)
     site.folder.mkdir()
@@ -186,6 +187,7 @@ sys.exit(main(["--json", "doctor"]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_plugin_that_cannot_join_is_named_and_in_nobodys_way(case: str, tmp_path: Path) -> None:
     source, why = BROKEN[case]
