@@ -154,11 +154,11 @@ def refused() -> list[tuple[str, str]]:
     return list(_refused)
 
 
-def _paths(said: Any) -> list[str]:
+def _paths(named: Any) -> list[str]:
     """The names that a field of a system holds, however many it may."""
-    if isinstance(said, Mapping):
-        return [each.path if isinstance(each, Noun) else each for each in said.values()]
-    return [said] if isinstance(said, str) else list(said or ())
+    if isinstance(named, Mapping):
+        return [each.path if isinstance(each, Noun) else each for each in named.values()]
+    return [named] if isinstance(named, str) else list(named or ())
 
 
 def _plugin(point: EntryPoint, taken: Collection[str]) -> System:

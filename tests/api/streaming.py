@@ -16,15 +16,15 @@ from fastapi import FastAPI
 from holdfast import Engine
 from holdfast.api.jobs import events_stream as stream
 from holdfast.api.jobs import stream as job_stream
-from holdfast.api.jobs.hub import Hub
+from holdfast.api.jobs.streams import Streams
 from holdfast.api.problems.handlers import install
 
 
-def app_with_streams(engine: Engine, hub: Hub | None = None) -> FastAPI:
+def app_with_streams(engine: Engine, hub: Streams | None = None) -> FastAPI:
     """Nothing but the streams: what they do does not depend on the doors before them."""
     app = FastAPI()
     app.state.engine = engine._inside
-    app.state.hub = hub or Hub(engine._inside)
+    app.state.hub = hub or Streams(engine._inside)
     for router in (stream.router, job_stream.router):
         app.include_router(router, prefix="/api")
     install(app)
@@ -38,8 +38,8 @@ class Served(NamedTuple):
     server: uvicorn.Server
 
     @property
-    def hub(self) -> Hub:
-        hub: Hub = self.app.state.hub
+    def hub(self) -> Streams:
+        hub: Streams = self.app.state.hub
         return hub
 
 

@@ -18,7 +18,7 @@ from holdfast.api.problems import page as problem_page
 from holdfast.api.problems.handlers import problem_of
 from holdfast.api.problems.kinds import BY_STATUS, KINDS, MEDIA_TYPE, PROBLEM_SCHEMA, Problem
 from holdfast.kernel import errors as e
-from holdfast.observe.traceparent import Place, parse
+from holdfast.observe.traceparent import SpanPlace, parse
 from tests.api.shell import Shell, let_in, shell_on
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -308,9 +308,9 @@ PARENT = "b7ad6b7169203331"
 
 
 def test_a_trace_is_read_as_the_standard_says() -> None:
-    assert parse(f"00-{TRACE}-{PARENT}-01") == Place(TRACE, PARENT, 1)
-    assert parse(f" 00-{TRACE}-{PARENT}-00 ") == Place(TRACE, PARENT, 0)
-    assert parse(f"cc-{TRACE}-{PARENT}-01-more") == Place(TRACE, PARENT, 1)
+    assert parse(f"00-{TRACE}-{PARENT}-01") == SpanPlace(TRACE, PARENT, 1)
+    assert parse(f" 00-{TRACE}-{PARENT}-00 ") == SpanPlace(TRACE, PARENT, 0)
+    assert parse(f"cc-{TRACE}-{PARENT}-01-more") == SpanPlace(TRACE, PARENT, 1)
     for wrong in (
         None,
         "",

@@ -15,7 +15,7 @@ import pytest
 
 from holdfast import Context, Engine, PermanentError
 from holdfast.api.jobs import events_stream as stream_module
-from holdfast.api.jobs.hub import Hub
+from holdfast.api.jobs.streams import Streams
 from holdfast.kernel.event import Event
 from holdfast.runtime.task import Task
 from holdfast.store.read.log import FeedReader
@@ -222,8 +222,8 @@ def add_of(engine: Engine) -> Task[..., Any]:
     return Task(engine._inside, engine._inside.registry.get("add"))
 
 
-async def _made(engine: Engine, **options: Any) -> Hub:
-    return Hub(engine._inside, **options)
+async def _made(engine: Engine, **options: Any) -> Streams:
+    return Streams(engine._inside, **options)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from holdfast.commands.replay import replay
 from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
-from holdfast.store.port import Letter, Store, Wanted
+from holdfast.store.port import DeadLetter, Store, Wanted
 from holdfast.tasks.signature import ArgumentsError
 from holdfast.testing import MovableClock, drain
 from holdfast.views.letters import group_view, letter_view
@@ -32,7 +32,7 @@ def app(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> 
         yield engine
 
 
-def one_letter(app: Engine, job_id: str) -> Letter:
+def one_letter(app: Engine, job_id: str) -> DeadLetter:
     [letter] = [each for each in app.dead_letters(resolved=None) if each.job_id == job_id]
     return letter
 

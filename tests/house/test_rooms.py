@@ -17,7 +17,7 @@ from tests.house import measures
 ROOT = Path(__file__).resolve().parents[2]
 WRITES = re.compile(r"\b(?:insert (?:or \w+ )?into|update|delete from)\s+(holdfast_\w+)", re.IGNORECASE)
 
-CLASSES_USED_TWICE = 46
+CLASSES_USED_TWICE = 24
 
 AT_HOME = {
     "sqlite3": ("holdfast.store.*",),

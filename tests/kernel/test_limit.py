@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernel.limit import SECOND_US, Gate, gate_of, interval_us
+from holdfast.kernel.limit import SECOND_US, NamedLimit, interval_us, limit_of
 
 
 def test_room_is_what_does_not_run_yet() -> None:
-    gate = Gate("g", running=3)
+    gate = NamedLimit("g", running=3)
     assert [gate.room(held, 0, 0) for held in (0, 2, 3, 5)] == [3, 1, 0, 0]
-    assert Gate("g").room(100, 0, 0) is None
+    assert NamedLimit("g").room(100, 0, 0) is None
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_what_is_no_rate_is_refused(rate: str) -> None:
 @given(st.integers(1, 5), st.integers(1_000, SECOND_US), st.lists(st.integers(0, 3 * SECOND_US), max_size=60))
 def test_starts_never_outrun_the_rate(burst: int, interval: int, waits: list[int]) -> None:
     """Over any stretch there are no more starts than the burst and one for each interval in it."""
-    gate = Gate("g", interval_us=interval, burst=burst)
+    gate = NamedLimit("g", interval_us=interval, burst=burst)
     now_us, next_us = 10 * SECOND_US, 0
     starts: list[int] = []
     for wait in waits:
@@ -52,7 +52,7 @@ def test_starts_never_outrun_the_rate(burst: int, interval: int, waits: list[int
 
 
 def test_a_gate_travels_in_the_options_of_its_jobs() -> None:
-    gate = Gate("domain:x", 2, 500_000, 3)
-    assert gate_of({"limit": gate.to_dict()}) == gate
-    assert gate_of({"limit": Gate("a", running=1).to_dict()}) == Gate("a", running=1)
-    assert gate_of({}) is None
+    gate = NamedLimit("domain:x", 2, 500_000, 3)
+    assert limit_of({"limit": gate.to_dict()}) == gate
+    assert limit_of({"limit": NamedLimit("a", running=1).to_dict()}) == NamedLimit("a", running=1)
+    assert limit_of({}) is None

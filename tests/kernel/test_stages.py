@@ -8,11 +8,11 @@ from holdfast.systems.pipeline.stages import (
     BreakerRule,
     Closed,
     HalfOpen,
-    Open,
     Overall,
-    Ran,
+    StageRan,
     StageResult,
     StageStatus,
+    Untouched,
     judge,
     overall,
 )
@@ -71,8 +71,8 @@ def test_a_result_survives_being_kept() -> None:
 RULE = BreakerRule(failures=3, cooldown_ms=1_000)
 
 
-def ran(*ends: tuple[int, bool]) -> list[Ran]:
-    return [Ran(at_ms, failed) for at_ms, failed in ends]
+def ran(*ends: tuple[int, bool]) -> list[StageRan]:
+    return [StageRan(at_ms, failed) for at_ms, failed in ends]
 
 
 def test_a_breaker_stays_closed_while_failures_are_interrupted() -> None:
@@ -84,8 +84,8 @@ def test_a_breaker_stays_closed_while_failures_are_interrupted() -> None:
 
 def test_a_breaker_opens_rests_and_lets_one_try() -> None:
     failed = ran((1, True), (2, True), (10, True))
-    assert judge(RULE, failed, 10) == Open(1_010)
-    assert judge(RULE, failed, 1_009) == Open(1_010)
+    assert judge(RULE, failed, 10) == Untouched(1_010)
+    assert judge(RULE, failed, 1_009) == Untouched(1_010)
     assert judge(RULE, failed, 1_010) == HalfOpen("10:1", 2_010)
     assert judge(RULE, failed, 2_009) == HalfOpen("10:1", 2_010), "the same trial, for whoever asks"
     assert judge(RULE, failed, 2_010) == HalfOpen("10:2", 3_010), "the first never ended: another may"
@@ -93,10 +93,10 @@ def test_a_breaker_opens_rests_and_lets_one_try() -> None:
 
 def test_a_trial_decides() -> None:
     failed = ran((1, True), (2, True), (10, True))
-    assert judge(RULE, [*failed, Ran(1_020, False)], 1_021) == Closed()
-    assert judge(RULE, [*failed, Ran(1_020, True)], 1_021) == Open(2_020)
+    assert judge(RULE, [*failed, StageRan(1_020, False)], 1_021) == Closed()
+    assert judge(RULE, [*failed, StageRan(1_020, True)], 1_021) == Untouched(2_020)
 
 
 def test_the_order_in_which_history_is_read_does_not_matter() -> None:
     history = ran((1, True), (2, False), (3, True), (4, True), (5, True))
-    assert {judge(RULE, order, 6) for order in itertools.permutations(history)} == {Open(1_005)}
+    assert {judge(RULE, order, 6) for order in itertools.permutations(history)} == {Untouched(1_005)}

@@ -13,7 +13,7 @@ from holdfast import Engine
 from holdfast.chores.reaper import Reaper
 from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import move
-from holdfast.observe.metrics import BUCKETS_S, MOST_LABELS, NAMES, OTHER, Bounded, Histogram, Tally
+from holdfast.observe.metrics import BUCKETS_S, MOST_LABELS, NAMES, OTHER, Bounded, Counts, Histogram
 from holdfast.store.port import Store
 from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.testing import MovableClock
@@ -71,14 +71,14 @@ def test_labels_are_bounded() -> None:
 
 
 def test_an_empty_page_is_clean_and_names_everything() -> None:
-    text = text_of(Tally().families({}))
+    text = text_of(Counts().families({}))
     counted = {name for name, said in NAMES.items() if said.kind != "gauge"}
     assert all(f"# TYPE {name} " in text for name in counted)
     assert values(text)["claims_total",] == 0
 
 
 def test_labels_with_odd_letters_are_clean() -> None:
-    tally = Tally()
+    tally = Counts()
     tally.duration('a"b\\c\nd', 3)
     tally.count("job_failures_total", 'x"y\\z\n')
     assert values(text_of(tally.families({})))["job_failures_total", 'x"y\\z\n'] == 1
@@ -251,9 +251,9 @@ def test_what_workers_count_adds_up_and_never_falls(clocked: Any) -> None:
 
 
 async def _worker(store: Store, owner: str, **stats: int) -> None:
-    from holdfast.worker.presence import Roster
+    from holdfast.worker.presence import Presence
 
-    await Roster(store, owner, {"default": 1}, 1).seen(stats)
+    await Presence(store, owner, {"default": 1}, 1).seen(stats)
 
 
 def _gone() -> Any:
@@ -297,7 +297,7 @@ def test_following_between_scrapes(app: Engine) -> None:
 
         async def counted() -> dict[tuple[str, ...], float]:
             worker.lost += 2
-            await worker._roster.seen(worker.stats())
+            await worker._presence.seen(worker.stats())
             return values(text_of(await feed.scrape()))
 
         shown = app._inside.portal.call(counted())

@@ -25,7 +25,7 @@ from holdfast.api.tracing import Tracing
 from holdfast.kernel.job import Spec
 from holdfast.observe import tracing
 from holdfast.observe.current import Current, current
-from holdfast.observe.traceparent import Place, into_options, of_options, parse
+from holdfast.observe.traceparent import SpanPlace, into_options, of_options, parse
 from holdfast.testing import MovableClock, drain
 from tests.observe import jobs
 from tests.working import working
@@ -133,7 +133,7 @@ def test_one_trace_from_the_request_to_the_call(
     assert (_parent(served), _parent(processed)) == (SPAN, ids(sent)[1])
     assert ids(served)[1] in above(exporter, sent)
     assert [trace.format_span_id(link.context.span_id) for link in processed.links] == [ids(sent)[1]]
-    assert result["traceparent"] == str(Place(*ids(processed)))
+    assert result["traceparent"] == str(SpanPlace(*ids(processed)))
     assert result["x-correlation-id"] == "order-7"
     assert (called.trace_id, called.correlation_id) == (TRACE, "order-7")
     events = app._inside.portal.call(_events(app, made["id"]))
@@ -263,7 +263,7 @@ async def test_a_span_for_servers_that_make_none(exporter: InMemorySpanExporter,
     [span] = exporter.get_finished_spans()
     assert (span.name, span.kind, span.status.status_code) == ("GET /jobs/{id}", SpanKind.SERVER, code)
     assert (ids(span)[0], _parent(span)) == (TRACE, SPAN)
-    assert seen == [Current(TRACE, str(Place(*ids(span))), "order-7")]
+    assert seen == [Current(TRACE, str(SpanPlace(*ids(span))), "order-7")]
     assert current.get() is None
 
 
@@ -350,7 +350,7 @@ def test_a_header_that_is_malformed_is_passed_over(text: str) -> None:
 
 
 def test_options_keep_the_sender() -> None:
-    place = Place(TRACE, SPAN, 0)
+    place = SpanPlace(TRACE, SPAN, 0)
     options = into_options('{"timeout_ms":5}', place)
     assert json.loads(options) == {"timeout_ms": 5, "traceparent": f"00-{TRACE}-{SPAN}-00"}
     assert of_options(options, TRACE) == place

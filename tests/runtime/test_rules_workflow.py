@@ -18,7 +18,7 @@ from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.retry import workflow
 from holdfast.testing import MovableClock, drain
 from holdfast.views.job import iso, job_view
-from holdfast.worker.renewer_process import Heart
+from holdfast.worker.renewer_process import Leases
 from tests.app import note, noted, spin
 from tests.engines import engine_on
 from tests.working import events_of, job_of, until, working
@@ -111,8 +111,8 @@ def test_a_run_past_its_time_is_over(app: Engine, tmp_path: Path, kind: str) -> 
         until(lambda: job.state() == "RETRY")
         ended = events_of(app, job.id)[-1]
         assert (ended.type, ended.reason, ended.to_state) == ("job_retry_scheduled", "timeout", "retry_pending")
-        assert worker.heart is not None
-        assert worker.heart._holds == {}, "its lease is not renewed any more"
+        assert worker.renewer is not None
+        assert worker.renewer._holds == {}, "its lease is not renewed any more"
         app.retry_job(job.id)
         until(lambda: job.state() == "FAILED")
     assert len(noted(file)) == 2
@@ -130,7 +130,7 @@ def overstays(file: str) -> str:
 
 def test_a_run_that_nobody_ends_is_not_kept_alive_either() -> None:
     """A worker whose loop is stuck cannot end the run: its heart, a process of its own, lets the lease end."""
-    heart = Heart()
+    heart = Leases()
     heart.tell([1_000, 50.0, [["a", 1], ["b", 1]], [], 53.0])
     heart.tell([1_000, 50.0, [["c", 1]], [], None])
     assert [lease.job_id for lease in heart.due(51.0)] == ["a", "b", "c"]

@@ -13,7 +13,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.kernel.state import Canonical
-from holdfast.store.port import Letter, Pause
+from holdfast.store.port import DeadLetter, Pause
 from holdfast.testing import MovableClock, drain
 from holdfast.views.explain import Explanation, Situation, explain
 from holdfast.views.of_systems import Words
@@ -54,8 +54,8 @@ def event(kind: str, reason: str | None = None, *, actor: str = "vm:77:ab", payl
     return Event(9, ID, 4, kind, "running", "queued", NOW - 5_000, actor, 2, reason, None, payload, None, None, 1)
 
 
-def letter(resolution: str | None = None) -> Letter:
-    return Letter(
+def letter(resolution: str | None = None) -> DeadLetter:
+    return DeadLetter(
         ID, NOW, "exhausted_retries", "exec", ERROR, 3, "vm:77:ab", None, ID, "f0", resolution, "words", "texts"
     )
 

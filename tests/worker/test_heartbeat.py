@@ -10,8 +10,8 @@ import pytest
 
 from holdfast import Context, Engine
 from holdfast.store.port import Lease
-from holdfast.worker.renewer import Heartbeat
-from holdfast.worker.renewer_process import SLOWEST_TICK_S, Heart
+from holdfast.worker.renewer import Renewer
+from holdfast.worker.renewer_process import SLOWEST_TICK_S, Leases
 from holdfast.worker.worker import Worker
 from tests.app import noted, spin
 from tests.engines import engine_on
@@ -58,7 +58,7 @@ def test_what_cannot_be_renewed_is_stopped_before_the_lease_ends(app: Engine) ->
             ended.append(time.monotonic() - began_s)
 
     with working(app, heartbeat=True) as worker:
-        until(lambda: worker.heart and worker.heart.ready)
+        until(lambda: worker.renewer and worker.renewer.ready)
         job = long.submit()
         until(lambda: worker.running)
         os.kill(_pid(worker), signal.SIGSTOP)
@@ -77,7 +77,7 @@ def test_what_cannot_be_renewed_is_stopped_before_the_lease_ends(app: Engine) ->
 def test_a_heart_that_dies_is_replaced(app: Engine, tmp_path: Path) -> None:
     file = tmp_path / "naps"
     with working(app, heartbeat=True, chores=True) as worker:
-        until(lambda: worker.heart and worker.heart.ready)
+        until(lambda: worker.renewer and worker.renewer.ready)
         job = app.submit("nap", {"file": str(file), "seconds": 3})
         until(lambda: noted(file))
         os.kill(_pid(worker), signal.SIGKILL)
@@ -87,9 +87,9 @@ def test_a_heart_that_dies_is_replaced(app: Engine, tmp_path: Path) -> None:
 
 
 def _pid(worker: Worker) -> int:
-    assert worker.heart
-    assert worker.heart.pid
-    return worker.heart.pid
+    assert worker.renewer
+    assert worker.renewer.pid
+    return worker.renewer.pid
 
 
 @pytest.mark.slow
@@ -102,8 +102,8 @@ def test_a_heart_that_is_still_starting_costs_no_lease(app: Engine, tmp_path: Pa
         until(lambda: worker.running)
         os.kill(_pid(worker), signal.SIGSTOP)
         assert job.wait(20) == "succeeded"
-        assert worker.heart
-        assert not worker.heart.ready
+        assert worker.renewer
+        assert not worker.renewer.ready
         os.kill(_pid(worker), signal.SIGCONT)
         goes_on_s = time.monotonic()
     assert time.monotonic() - goes_on_s < SLOWEST_TICK_S, "told to end while it starts, it ends when it has started"
@@ -120,14 +120,14 @@ def test_a_heart_gets_ready_when_a_renewal_comes_near(database: str) -> None:
 
         with working(app, heartbeat=True, chores=True) as worker:
             short.submit().wait(20)
-            assert worker.heart
+            assert worker.renewer
             until(lambda: _command(_pid(worker)).endswith("later"))
             time.sleep(0.5)
-            assert not worker.heart.ready
+            assert not worker.renewer.ready
 
             @app.task(lease="2s")
             async def hog() -> None:
-                await asyncio.to_thread(until, lambda: worker.heart and worker.heart.ready)
+                await asyncio.to_thread(until, lambda: worker.renewer and worker.renewer.ready)
                 spin(5.0)
 
             job = hog.submit()
@@ -162,7 +162,7 @@ async def test_when_a_lease_is_renewed(tmp_path: Path) -> None:
     jobs = {job.id: job for job in await store.jobs.claim(["default"], 9, "me")}
     await store.close()
 
-    heart, beats = Heart(), Heartbeat("unused", "me", lambda *_: None, nobody)
+    heart, beats = Leases(), Renewer("unused", "me", lambda *_: None, nobody)
     beats._send = heart.tell  # type: ignore[method-assign] # without the process between them
     for job in jobs.values():
         beats.hold([job], BUILT_IN[job.lifecycle].policies.heartbeat_ms, 100.0)

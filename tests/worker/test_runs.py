@@ -13,7 +13,7 @@ from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.job import Failure, Job
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.move import Follow
-from holdfast.kernel.outcome import Done, Outcome, Said, Skip
+from holdfast.kernel.outcome import Done, Notes, Outcome, Skip
 from holdfast.kernel.payload.encoding import encode
 from holdfast.store.port import Store
 from holdfast.systems.pipeline.lifecycle import PIPELINE
@@ -66,8 +66,8 @@ class Saying:
     def poll(self) -> Words:
         return Words(('{"level":"info","event":"echo"}',))
 
-    def notes(self) -> Said:
-        return Said({"echoes": 1})
+    def notes(self) -> Notes:
+        return Notes({"echoes": 1})
 
     def cancel(self, how: Stop, asked: str | None = None) -> None: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from holdfast import __version__
-from holdfast.api.access.admission import Doors
+from holdfast.api.access.admission import RequestAdmission
 from holdfast.api.access.scopes import RouteMap
 from holdfast.api.docs_page import docs
 from holdfast.api.headers import AnswerHeaders
@@ -41,7 +41,7 @@ def create_app(engine: Inside, settings: ApiSettings | None = None) -> FastAPI:
     install(app)
     app.state.route_map = RouteMap(app.routes)
     # The last to be added is the first to be passed.
-    app.add_middleware(Doors, engine=engine, settings=settings, routes=app.state.route_map)
+    app.add_middleware(RequestAdmission, engine=engine, settings=settings, routes=app.state.route_map)
     app.add_middleware(LastResort)
     app.add_middleware(Tracing)
     app.add_middleware(AnswerHeaders)

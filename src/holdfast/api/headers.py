@@ -52,6 +52,6 @@ class AnswerHeaders:
 def correlation_of(headers: Headers) -> str:
     """The caller's own, from X-Correlation-Id or X-Request-Id, where it is fit for logs and headers; else a new one."""
     for name in ("x-correlation-id", "x-request-id"):
-        if CORRELATION.fullmatch(said := headers.get(name, "")):
-            return said
+        if CORRELATION.fullmatch(given := headers.get(name, "")):
+            return given
     return str(uuid7())

@@ -68,9 +68,9 @@ async def readyz(engine: EngineDep) -> dict[str, str]:
 async def metrics(request: Request) -> Response:
     """What this process counts of the whole database since it started, and how things stand now."""
     feed = await metrics_of(request.app)
-    told = Told(await feed.scrape())
+    scraped = Scraped(await feed.scrape())
     encode, media_type = choose_encoder(request.headers.get("accept", ""))
-    return Response(encode(told), media_type=media_type)
+    return Response(encode(scraped), media_type=media_type)
 
 
 async def metrics_of(app: FastAPI) -> MetricsFeed:
@@ -83,7 +83,7 @@ async def metrics_of(app: FastAPI) -> MetricsFeed:
     return feed
 
 
-class Told(Collector):
+class Scraped(Collector):
     """Families that were read already, and the process's own, for an encoder."""
 
     def __init__(self, families: Sequence[Metric]) -> None:

@@ -56,8 +56,8 @@ def _mend(operation: dict[str, Any], method: str, path: str, access: Access) -> 
     for status, problem in responses_of(codes).items():
         own = responses.get(status, {})
         # What the route says of a refusal itself stands before the names of its codes.
-        said = [text for text in (own.get("description"), problem["description"]) if text]
-        responses[status] = problem | {"description": " ".join(said)}
+        texts = [text for text in (own.get("description"), problem["description"]) if text]
+        responses[status] = problem | {"description": " ".join(texts)}
     operation["x-problems"] = codes
     if access.scope is not None:
         operation["x-scope"] = access.scope.value

@@ -193,5 +193,5 @@ async def _listen(settings: ApiSettings) -> socket.socket:
         return listening
     except OSError as error:
         listening.close()
-        said = f"cannot listen on {host} port {port}: {error.strerror or error}"
-        raise ConfigError(said, field="port", remedy="stop what listens there, or say another --port") from error
+        message = f"cannot listen on {host} port {port}: {error.strerror or error}"
+        raise ConfigError(message, field="port", remedy="stop what listens there, or say another --port") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.audit.findings import Progress
-from holdfast.audit.process import run_apart, run_pass
+from holdfast.audit.process import run_in_process, run_pass
 from holdfast.kernel.errors import StoreError
 from holdfast.kernel.proof.invariants import Violation
 from holdfast.store.open import SQLITE, open_store
@@ -44,7 +44,7 @@ async def audit(
     began = time.perf_counter()
     await _readable(url)
     tick = on_progress or (lambda _: None)
-    run = run_apart if processes else run_pass
+    run = run_in_process if processes else run_pass
     passes = [asyncio.ensure_future(run(url, name, most, tick)) for name in ("jobs", "seals")]
     try:
         (of_jobs, (jobs, events)), (of_seals, (seals, unsealed)) = await asyncio.gather(*passes)

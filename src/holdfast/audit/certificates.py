@@ -8,7 +8,7 @@ from holdfast.kernel.errors import HoldfastError, NotFoundError
 from holdfast.kernel.event import Event, leaf
 from holdfast.kernel.job import Job, text_digest
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.proof.certificate import EVENT, FORMAT, SPEC, TOLD
+from holdfast.kernel.proof.certificate import EVENT, FIELDS_OF_REPLAY, FORMAT, SPEC
 from holdfast.kernel.proof.invariants import expire_after
 from holdfast.kernel.proof.merkle import proof
 from holdfast.kernel.proof.replay import replay
@@ -98,7 +98,7 @@ def _event(event: Event, seal: SealRow, entries: list[Entry]) -> dict[str, Any]:
 
 def _job(job: Job, table: Lifecycle, events: list[Event]) -> dict[str, Any]:
     return {
-        **_plain(job, SPEC + TOLD),
+        **_plain(job, SPEC + FIELDS_OF_REPLAY),
         "state": str(table.state(job.state)),
         "expire_after_ms": expire_after(table, job, replay(table, events)),
         "payload": job.payload,

@@ -18,7 +18,7 @@ from holdfast.kernel.job import Job, is_id
 from holdfast.kernel.policy import KeyHold
 from holdfast.kernel.proof.invariants import Inspector, Violation
 from holdfast.kernel.proof.purge import PAYLOADS
-from holdfast.kernel.proof.replay import said_by
+from holdfast.kernel.proof.replay import payload_of
 from holdfast.store.port import Reads
 
 JOBS_AT_ONCE = 4000
@@ -156,8 +156,8 @@ class _Pass:
         table = self._tables.get(second.lifecycle)
         if table is None or table.policies.key_hold is not KeyHold.WINDOW:
             return False
-        said = [said_by(event) for event in (await self._reads.events(second.id))[:1]]
-        window_ms = said[0].get("key_window_ms") if said else None
+        payloads = [payload_of(event) for event in (await self._reads.events(second.id))[:1]]
+        window_ms = payloads[0].get("key_window_ms") if payloads else None
         if not isinstance(window_ms, int):
             window_ms = table.policies.key_window_ms or 0
         return second.created_at_ms - first.created_at_ms >= window_ms

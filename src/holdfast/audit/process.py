@@ -33,7 +33,7 @@ async def run_pass(url: str, name: str, most: int, tick: Tick) -> tuple[Findings
     return findings, tuple(counted)
 
 
-async def run_apart(url: str, name: str, most: int, tick: Tick) -> tuple[Findings, tuple[int, int]]:
+async def run_in_process(url: str, name: str, most: int, tick: Tick) -> tuple[Findings, tuple[int, int]]:
     """One pass in a process of its own, started afresh."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -7,9 +7,9 @@ from typing import Any
 
 from holdfast.catalog import KNOWN
 from holdfast.kernel.proof import certificate
-from holdfast.kernel.proof.certificate import Verdict
+from holdfast.kernel.proof.certificate import CertificateVerdict
 
 
-def verify(data: Mapping[str, Any]) -> Verdict:
+def verify(data: Mapping[str, Any]) -> CertificateVerdict:
     """Whether it proves what it says. Never raises: a text that is no certificate has that as its problem."""
     return certificate.verify(data, KNOWN)

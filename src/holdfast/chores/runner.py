@@ -52,14 +52,14 @@ class Chores:
 
     async def _loop(self, chore: Chore) -> None:
         every_s = chore.every_s
-        pause_s = _spread(every_s)
+        pause_s = _jittered(every_s)
         while True:
             await asyncio.sleep(pause_s)
-            began_s, pause_s = time.monotonic(), _spread(every_s)
+            began_s, pause_s = time.monotonic(), _jittered(every_s)
             share = IDLE_SHARE if self._wakeups.waiting else BUSY_SHARE
             try:
                 if await chore.run_once() and chore.makes_work:
-                    self._wakeups.ring_here()
+                    self._wakeups.ring_near()
             except Exception as error:  # a chore that fails today is tried again: it is nobody's job to die of it
                 log.warning("chore_failed", chore=type(chore).__name__.lower(), error=str(error))
             else:
@@ -72,6 +72,6 @@ class Chores:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _spread(every_s: float) -> float:
+def _jittered(every_s: float) -> float:
     """Many processes do not all come at once."""
     return every_s * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing

@@ -164,7 +164,7 @@ class Scheduler:
 def spec_of(row: ScheduleRow, tick_ms: int | None) -> Spec:
     """The job of one tick, or of none: then it has no key. Its trace starts here."""
     job_id = str(uuid7())
-    said = json.loads(row.spec)
+    template = json.loads(row.spec)
     mark = f"schedule:{row.name}:{'now' if tick_ms is None else tick_ms}"
     keyed: dict[str, Any] = {}
     if tick_ms is not None:
@@ -179,7 +179,7 @@ def spec_of(row: ScheduleRow, tick_ms: int | None) -> Spec:
         reason="scheduled" if tick_ms is not None else "run by hand",
         cause=f"schedule:{row.name}",
         **keyed,
-        **{name: said[name] for name in KEPT if name in said},
+        **{name: template[name] for name in KEPT if name in template},
     )
 
 

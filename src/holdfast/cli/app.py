@@ -119,9 +119,9 @@ def launch(
     """
     if json and output not in (None, Output.JSON):
         raise UsageError(f"--json and -o {output} contradict each other", remedy="give one of them")
-    here = Invocation(db=db, output=Output.JSON if json else output or Output.TABLE, app=place)
+    call = Invocation(db=db, output=Output.JSON if json else output or Output.TABLE, app=place)
     command, bound, ignored = app.parse_args(words, print_error=False, exit_on_error=False)
-    extra = {"here": here} if "here" in ignored else {}
+    extra = {"call": call} if "call" in ignored else {}
     answer: Any = command(*bound.args, **bound.kwargs, **extra)
     if inspect.iscoroutine(answer):
         answer = asyncio.run(answer)

@@ -118,5 +118,5 @@ class Invocation:
             yield store
 
 
-Here = Annotated[Invocation, Parameter(parse=False)]
+Call = Annotated[Invocation, Parameter(parse=False)]
 """A command's last parameter: filled in by the program, never by the command line."""

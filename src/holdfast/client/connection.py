@@ -128,18 +128,18 @@ class Pauses:
 
 def _problem(answer: httpx.Response) -> dict[str, Any]:
     try:
-        said = answer.json()
+        problem = answer.json()
     except ValueError:
-        said = None
-    if isinstance(said, dict) and "code" in said:
-        return said
+        problem = None
+    if isinstance(problem, dict) and "code" in problem:
+        return problem
     code = "unavailable" if answer.status_code in (502, 503, 504) else "unknown"
     return {"code": code, "detail": f"{answer.status_code} {answer.reason_phrase}: this is no answer of Holdfast's"}
 
 
 def _retry_after_s(answer: httpx.Response) -> float:
-    said = answer.headers.get("Retry-After", "")
-    return float(said) if said.isdecimal() else 0.0
+    header = answer.headers.get("Retry-After", "")
+    return float(header) if header.isdecimal() else 0.0
 
 
 async def _messages(answer: httpx.Response) -> AsyncGenerator[Message]:

@@ -38,8 +38,8 @@ class RemoteFlow(Flow):
             raise ArgumentsError(f"{self.name}: its inputs are not known here by their order", remedy=remedy)
         else:
             payload = encode(input, what="input")
-        said, trace = sent(options)
-        return self._post({"input": json.loads(payload), **said}, trace)
+        options_sent, trace = sent(options)
+        return self._post({"input": json.loads(payload), **options_sent}, trace)
 
     async def _post(self, body: View, trace: Mapping[str, str]) -> FlowHandle:
         view = await self.engine.connection.post(f"/flows/{quote(self.name, safe='')}", body, trace)

@@ -19,7 +19,7 @@ from holdfast.kernel.state import State
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.inside import Inside
 from holdfast.runtime.task import Options
-from holdfast.store.port import Letter, Store
+from holdfast.store.port import DeadLetter, Store
 from holdfast.tasks.durations import Duration
 from holdfast.views.shown import ShownJob, labelled
 
@@ -59,10 +59,10 @@ class RemoteInside(Inside):
         if unknown := sorted(options.keys() - Options.__dataclass_fields__.keys()):
             known = ", ".join(Options.__dataclass_fields__)
             raise HoldfastError(f"unknown option {unknown[0]!r}", field=unknown[0], remedy=f"known: {known}")
-        said, trace = sent(Options(**options))
+        options_sent, trace = sent(Options(**options))
         named = args or {}
         payload = encode(named, what="args") if definition is None else definition.work.pack_named(named)
-        create = self.acreate([{"task": task, "args": json.loads(payload), **said}], trace)
+        create = self.acreate([{"task": task, "args": json.loads(payload), **options_sent}], trace)
         [job_id] = await self.portal.hop(create)
         return JobHandle(self, job_id, definition)
 
@@ -122,11 +122,11 @@ class RemoteInside(Inside):
         view = await self._post(_path(job_id, "replay"), reason=reason, edits=dict(edits or {}))
         return JobHandle(self, view["id"])
 
-    async def dead_letters(self, wanted: Mapping[str, Any]) -> list[Letter]:
+    async def dead_letters(self, wanted: Mapping[str, Any]) -> list[DeadLetter]:
         where = {"group" if name == "fingerprint" else name: value for name, value in wanted.items()}
         if where.get("resolved", False) is None:  # all of them: an API shows one kind at a time
             return [each for is_so in (False, True) for each in await self.dead_letters({**where, "resolved": is_so})]
-        found: list[Letter] = []
+        found: list[DeadLetter] = []
         cursor: str | None = None
         while True:
             page = await self.connection.get("/dead", limit=PAGE, cursor=cursor, **where)
@@ -136,8 +136,8 @@ class RemoteInside(Inside):
                 return found
 
     async def pause_queue(self, queue: str, reason: str | None) -> None:
-        said = {} if reason is None else {"reason": reason}
-        await self._post(f"/queues/{quote(queue, safe='')}/pause", **said)
+        body = {} if reason is None else {"reason": reason}
+        await self._post(f"/queues/{quote(queue, safe='')}/pause", **body)
 
     async def resume_queue(self, queue: str) -> bool:
         return bool((await self._post(f"/queues/{quote(queue, safe='')}/resume"))["was_paused"])

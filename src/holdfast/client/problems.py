@@ -45,19 +45,19 @@ def error_of(status: int, problem: Mapping[str, Any]) -> HoldfastError:
     # An error's text is its message, and behind it the remedy.
     message = detail.removesuffix(f"; {remedy}") if remedy else detail
 
-    def told(*names: str) -> dict[str, str]:
+    def facts(*names: str) -> dict[str, str]:
         return {name: str(problem.get(name, "")) for name in names}
 
     match code:
         case "not_found" if field is not None:
-            return _made(NotFoundError, message, field, remedy, what=problem.get("what", field), **told("name"))
+            return _made(NotFoundError, message, field, remedy, what=problem.get("what", field), **facts("name"))
         case "conflict_state" if field == "command":
             allowed = tuple(problem.get("allowed") or ())
             return _made(
-                NotAllowedError, message, field, remedy, allowed=allowed, **told("lifecycle", "state", "command")
+                NotAllowedError, message, field, remedy, allowed=allowed, **facts("lifecycle", "state", "command")
             )
         case "duplicate_key":
-            return _made(DuplicateKeyError, message, field, remedy, **told("scope", "key", "job_id"))
+            return _made(DuplicateKeyError, message, field, remedy, **facts("scope", "key", "job_id"))
         case "conflict_state" if remedy == AGAIN:
             return BusyError(message)
         case "invalid_field" if str(field).startswith(("args", "input")):

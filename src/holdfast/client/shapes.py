@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
-from holdfast.store.port import Letter
+from holdfast.store.port import DeadLetter
 
 View = Mapping[str, Any]
 
@@ -77,8 +77,8 @@ def event_of(view: View) -> Event:
     )
 
 
-def letter_of(view: View) -> Letter:
-    return Letter(
+def letter_of(view: View) -> DeadLetter:
+    return DeadLetter(
         job_id=view["job_id"],
         at_ms=ms_of(view["at"]) or 0,
         reason_code=view["reason_code"],

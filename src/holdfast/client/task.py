@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Spec
-from holdfast.observe.traceparent import Place, is_trace_id, new_span_id
+from holdfast.observe.traceparent import SpanPlace, is_trace_id, new_span_id
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.task import OptionNames, Options, Task
 from holdfast.tasks.durations import duration_ms
@@ -41,9 +41,10 @@ class RemoteTask(Task[P, R]):
         return self._handles(await self.engine.portal.hop(self._create(specs)))
 
     async def _create(self, specs: list[Spec]) -> list[str]:
-        said, trace = sent(self._options)
+        options_sent, trace = sent(self._options)
         bodies = [
-            {"task": spec.task, "args": json.loads(spec.payload or "{}"), **_inherited(spec), **said} for spec in specs
+            {"task": spec.task, "args": json.loads(spec.payload or "{}"), **_inherited(spec), **options_sent}
+            for spec in specs
         ]
         return await self.engine.acreate(bodies, trace)
 
@@ -83,4 +84,4 @@ def _plain(name: str, value: Any) -> Any:
 def _traceparent(trace_id: str) -> dict[str, str]:
     if not is_trace_id(trace_id):
         raise HoldfastError(f"trace_id is {trace_id!r}", field="trace_id", remedy="over HTTP it is 32 hex digits")
-    return {"traceparent": str(Place(trace_id, new_span_id()))}
+    return {"traceparent": str(SpanPlace(trace_id, new_span_id()))}

@@ -50,8 +50,8 @@ class Triggers:
 
     async def progress(self, job: Job, done: float, total: float | None = None, **counters: float) -> None:
         """Say how far the job is: its counters, and with a total its ETA."""
-        said = encode({"done": done, "total": total, "counters": counters}, what="progress")
-        await self._store.jobs.signal([Signal(job.id, job.attempt, PROGRESS, self._worker, said)])
+        payload = encode({"done": done, "total": total, "counters": counters}, what="progress")
+        await self._store.jobs.signal([Signal(job.id, job.attempt, PROGRESS, self._worker, payload)])
 
     async def complete(self, job: Job, stats: Any = None) -> Job:
         """End the job well, with its stats as the result."""

@@ -69,9 +69,9 @@ class Crew:
         process = self._processes[name]
         timer = threading.Timer(START_TIMEOUT_S, process.kill)
         timer.start()
-        said = process.stdout.readline() if process.stdout else b""
+        line = process.stdout.readline() if process.stdout else b""
         timer.cancel()
-        if said.strip() != b"ready":
+        if line.strip() != b"ready":
             raise RuntimeError(f"worker {name} did not start: see {self._folder / f'worker-{name}.log'}")
 
     def pid(self, name: str) -> int:

@@ -58,21 +58,21 @@ class Story:
         began_s = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
             url = self._db or f"sqlite:///{folder}/demo.db"
-            told = night(url)
+            tonight = night(url)
             try:
-                told.app.list_jobs(limit=1)  # makes the tables, before two workers want to
+                tonight.app.list_jobs(limit=1)  # makes the tables, before two workers want to
                 with crew_of(url, Path(folder)) as crew:
                     self._prologue(url, crew)
-                    board = Board(self._console, told.app, crew)
-                    self._five_lifecycles(told, board)
-                    self._a_death(told, board, crew, Path(folder) / "ledger.txt")
-                    self._a_poison(told, board)
-                    self._a_change_of_mind(told, board)
+                    board = Board(self._console, tonight.app, crew)
+                    self._five_lifecycles(tonight, board)
+                    self._a_death(tonight, board, crew, Path(folder) / "ledger.txt")
+                    self._a_poison(tonight, board)
+                    self._a_change_of_mind(tonight, board)
                     codes = crew.dismiss()
                     self._say(f"The workers were asked to stop, and did: exit {', '.join(map(str, codes))}.")
-                return self._proof(told, url, began_s)
+                return self._proof(tonight, url, began_s)
             finally:
-                told.app.close()
+                tonight.app.close()
 
     def _act(self, title: str, words: str) -> None:
         self._console.print()
@@ -89,22 +89,22 @@ class Story:
         crew.hire("A", "B")
         self._say(f"worker A is process {crew.pid('A')}, worker B is process {crew.pid('B')}")
 
-    def _five_lifecycles(self, told: Night, board: Board) -> None:
+    def _five_lifecycles(self, tonight: Night, board: Board) -> None:
         self._act(
             "1  Five lifecycles, one engine",
             "A crawl, durable functions, a pipeline, nodes of flows and a command: each follows a table of its own.",
         )
-        jobs: dict[str, JobHandle[Any]] = {"count words": told.words.submit("all the news that fits")}
-        for start in told.parts:
+        jobs: dict[str, JobHandle[Any]] = {"count words": tonight.words.submit("all the news that fits")}
+        for start in tonight.parts:
             jobs |= start()
         board.watch(jobs)
 
-    def _a_death(self, told: Night, board: Board, crew: Crew, ledger: Path) -> None:
+    def _a_death(self, tonight: Night, board: Board, crew: Crew, ledger: Path) -> None:
         self._act(
             "2  A worker dies",
             "Four print runs on two workers. One worker gets SIGKILL: no goodbye, no clean-up.",
         )
-        jobs = {f"print run {n}": told.print_run.submit(SHEETS, str(ledger)) for n in range(1, 5)}
+        jobs = {f"print run {n}": tonight.print_run.submit(SHEETS, str(ledger)) for n in range(1, 5)}
         began_s = time.monotonic()
 
         def under_way(found: list[Job]) -> bool:
@@ -134,24 +134,24 @@ class Story:
             "when it died. At-least-once execution, exactly-once recorded effect."
         )
 
-    def _a_poison(self, told: Night, board: Board) -> None:
+    def _a_poison(self, tonight: Night, board: Board) -> None:
         self._act(
             "3  A poison job",
             "An invoice with a comma where a point belongs fails on every try, and is put aside with its reason.",
         )
-        poison = told.invoice.submit(7, "12,50")
+        poison = tonight.invoice.submit(7, "12,50")
         board.watch({"invoice 7": poison})
-        [letter] = [one for one in told.app.dead_letters(task="invoice") if one.job_id == poison.id]
+        [letter] = [one for one in tonight.app.dead_letters(task="invoice") if one.job_id == poison.id]
         error = letter_view(letter)["last_error"]
         self._say(f"dead letter: {letter.reason_code} after {letter.attempts} attempts, in stage {letter.stage}:")
         self._say(Text(f"  {error['code']}: {error['message']}", "red"))
-        again = told.app.replay(poison.id, edits={"amount": "12.50"}, reason="comma")
+        again = tonight.app.replay(poison.id, edits={"amount": "12.50"}, reason="comma")
         self._say('edited to amount="12.50" and replayed as a new job that names the old one:')
         board.watch({"invoice 7, again": again})
 
-    def _a_change_of_mind(self, told: Night, board: Board) -> None:
+    def _a_change_of_mind(self, tonight: Night, board: Board) -> None:
         self._act("4  A change of mind", "The night watch would take hours. It is asked to stop, and ends by itself.")
-        watch = told.watch.submit(8)
+        watch = tonight.watch.submit(8)
         jobs: dict[str, Any] = {"night watch": watch}
         began_s = time.monotonic()
         board.watch(jobs, lambda found: bool(found[0].lease_owner) and time.monotonic() - began_s > RUN_S)
@@ -159,15 +159,15 @@ class Story:
         [job] = board.watch(jobs)
         self._say(f"Cancelled, and what it had done by then is kept: {job_view(job, None)['result']}.")
 
-    def _proof(self, told: Night, url: str, began_s: float) -> int:
+    def _proof(self, tonight: Night, url: str, began_s: float) -> int:
         self._act("5  The proof", "The log is sealed, then every job and every event is held against every invariant.")
 
         async def prove() -> tuple[SealRow | None, Report]:
-            store = await told.app._inside.opened()
+            store = await tonight.app._inside.opened()
             await Sealer(store).seal_all()
             return await store.reads.last_seal(), await audit(url)
 
-        seal, report = told.app._inside.portal.call(prove())
+        seal, report = tonight.app._inside.portal.call(prove())
         broken = Counter(violation.invariant for violation in report.violations)
         table = Table(box=None, padding=(0, 0, 0, 2), show_header=False)
         table.add_column(justify="right", style="dim")
@@ -179,7 +179,7 @@ class Story:
         for violation in report.violations[:5]:
             self._say(Text(str(violation), "red"))
         mine = QUEUE if self._db else None  # a database of the user's has other jobs too
-        ours = Counter(job.state.canonical.value for job in told.app.list_jobs(queue=mine, limit=500))
+        ours = Counter(job.state.canonical.value for job in tonight.app.list_jobs(queue=mine, limit=500))
         self._say(", ".join(f"{count} {state}" for state, count in sorted(ours.items())))
         verdict = Text(f"{report.total_violations} violations", "bold red" if report.total_violations else "bold green")
         self._say(verdict.append(f" in {report.jobs} jobs, {report.events} events, {report.seals} seals", "default"))

@@ -79,10 +79,10 @@ def failure_of(
     code: str | None = None,
     stage: str = "exec",
 ) -> Failure:
-    said = getattr(error, "context", None)
+    given = getattr(error, "context", None)
     context: dict[str, object] = {"attempt": job.attempt, "worker_id": worker}
-    if isinstance(said, dict):
-        context |= said
+    if isinstance(given, dict):
+        context |= given
     if kind is not ErrorClass.VALIDATION and error.__traceback__ is not None:
         context["trace"] = _trace(error)
     own = getattr(error, "code", None)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from holdfast.kernel.classify import Classifier
 from holdfast.kernel.job import Failure, Job
-from holdfast.kernel.outcome import Outcome, Said
+from holdfast.kernel.outcome import Notes, Outcome
 from holdfast.tasks.context import AsyncLink
 from holdfast.tasks.registry import TaskDef
 
@@ -88,7 +88,7 @@ class Handle(Protocol):
         """What is new since the last call."""
         ...
 
-    def notes(self) -> Said:
+    def notes(self) -> Notes:
         """What is to be kept beside the outcome, as it stands."""
         ...
 

@@ -7,7 +7,7 @@ import asyncio
 from holdfast.executors import ending
 from holdfast.executors.port import QUIET, Crashed, Run, Stop, Words
 from holdfast.kernel.classify import Classifier
-from holdfast.kernel.outcome import SILENT, Outcome, Said
+from holdfast.kernel.outcome import SILENT, Notes, Outcome
 from holdfast.tasks.context import Context, JobStopped
 
 RAISED = (Exception, JobStopped, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
@@ -23,7 +23,7 @@ class Misfit:
     def poll(self) -> Words:
         return QUIET
 
-    def notes(self) -> Said:
+    def notes(self) -> Notes:
         return SILENT
 
     def cancel(self, how: Stop, asked: str | None = None) -> None: ...
@@ -53,8 +53,8 @@ class FunctionHandle:
         state.changed = False
         return Words(lines, state.to_json())
 
-    def notes(self) -> Said:
-        return SILENT if self._ctx is None else self._ctx.said()
+    def notes(self) -> Notes:
+        return SILENT if self._ctx is None else self._ctx.notes()
 
     def cancel(self, how: Stop, asked: str | None = None) -> None:
         if self._ctx is not None:

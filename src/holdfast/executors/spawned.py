@@ -51,15 +51,15 @@ class _InProcess(FunctionHandle):
         self._processes = processes
         self._child = child
         self._checkpoint = checkpoint
-        self._told = False
+        self._was_told = False
 
     def cancel(self, how: Stop, asked: str | None = None) -> None:
         super().cancel(how, asked)
-        if how is Stop.SOFT and self._told and not self._over:
+        if how is Stop.SOFT and self._was_told and not self._over:
             self._child.tell(["stop", self._ctx.stop_mode])
 
     async def outcome(self) -> Outcome | Crashed:
-        self._told = True
+        self._was_told = True
         try:
             end = await self._child.run(["run", self._request()], partial(self._heard, FrameLink(self._run.link)))
             return end if isinstance(end, Crashed) else unpack_outcome(end[1:])

@@ -55,9 +55,9 @@ def _rows(table: Lifecycle) -> None:
                 f"{row.command} from {row.source} has two rows",
                 [str(first), str(row)],
             )
-    told: dict[tuple[str, str, str], Transition] = {}
+    first_of: dict[tuple[str, str, str], Transition] = {}
     for row in table.transitions:
-        first = told.setdefault((row.source, row.target, row.event), row)
+        first = first_of.setdefault((row.source, row.target, row.event), row)
         if _effect(first) != _effect(row):
             _fail(
                 table,

@@ -51,12 +51,12 @@ def leaf(event: Event) -> bytes:
     payload, kept, digest, schema = event[11:15]
     if payload is not None:
         kept = text_digest(payload)
-    said = (
+    text = (
         f"[{pos},{_quote(job_id)},{seq},{_quote(kind)},{_NULL if source is None else _quote(source)},"
         f"{_quote(target)},{at_ms},{_quote(actor)},{attempt},{_NULL if reason is None else _quote(reason)},"
         f"{_NULL if cause is None else _quote(cause)},{_hex(kept)},{_hex(digest)},{schema}]"
     )
-    return leaf_hash(said.encode())
+    return leaf_hash(text.encode())
 
 
 _NULL = "null"

@@ -101,7 +101,7 @@ class Failure(NamedTuple):
         }
 
 
-class DeadLetter(NamedTuple):
+class NewDeadLetter(NamedTuple):
     """A job that only a person can help: why, and what is known of its last run."""
 
     reason_code: str

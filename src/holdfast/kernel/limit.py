@@ -8,7 +8,7 @@ SECOND_US = 1_000_000
 UNITS_US = {"s": SECOND_US, "m": 60 * SECOND_US, "h": 3_600 * SECOND_US, "d": 86_400 * SECOND_US}
 
 
-class Gate(NamedTuple):
+class NamedLimit(NamedTuple):
     """What holds for the jobs behind a gate: how many may run at once, and how far apart they start.
 
     `interval_us` lies between two starts in the long run; `burst` starts may come at once before that.
@@ -42,10 +42,10 @@ class Gate(NamedTuple):
         return max(now_us, next_us - (self.burst - 1) * interval_us)
 
 
-def gate_of(options: dict[str, Any]) -> Gate | None:
+def limit_of(options: dict[str, Any]) -> NamedLimit | None:
     """The gate that a job's options name."""
-    said = options.get("limit")
-    return Gate(**said) if said else None
+    limit = options.get("limit")
+    return NamedLimit(**limit) if limit else None
 
 
 def interval_us(rate: str) -> int:

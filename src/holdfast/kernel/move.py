@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from holdfast.kernel.job import DeadLetter, Job, Spec
+from holdfast.kernel.job import Job, NewDeadLetter, Spec
 from holdfast.kernel.lifecycle import Lifecycle, Transition, Tries
 from holdfast.kernel.state import LEASED, OVER, TERMINAL, Canonical
 
@@ -19,7 +19,7 @@ class Follow(NamedTuple):
     place for all who wait for it; None where it did not.
     """
 
-    cut: tuple[str, ...] = ()
+    not_taken: tuple[str, ...] = ()
     items: tuple[Spec, ...] | None = None
 
 
@@ -36,7 +36,7 @@ class Move(NamedTuple):
     cause: str | None = None
     payload: str | None = None
     outcome: str | None = None
-    dead: DeadLetter | None = None
+    dead: NewDeadLetter | None = None
     follow: Follow | None = None
 
 
@@ -117,11 +117,11 @@ def move(
     Raises NotAllowedError for a job from whose state the command has no row.
     """
     groups: dict[str, Change] = {}
-    said = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
+    payload = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
     for job in jobs:
         change = groups.get(job.state)
         if change is None:
             path = (lifecycle.row(job.state, command),)
             change = groups[job.state] = Change(lifecycle, path, actor, [], owner)
-        change.moves.append(Move(job.id, job.attempt, delay_ms, reason, cause, said))
+        change.moves.append(Move(job.id, job.attempt, delay_ms, reason, cause, payload))
     return list(groups.values())

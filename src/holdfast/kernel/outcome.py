@@ -63,7 +63,7 @@ class TimedOut:
     failure: Failure
 
 
-class Said(NamedTuple):
+class Notes(NamedTuple):
     """What a handler said beside its result: kept with it, whichever way the job ends."""
 
     output: Mapping[str, Any] = {}
@@ -72,6 +72,6 @@ class Said(NamedTuple):
     """How far it came, with its counters, as JSON text."""
 
 
-SILENT = Said()
+SILENT = Notes()
 
 Outcome = Done | Partial | Skip | Retry | Fail | Cancelled | TimedOut

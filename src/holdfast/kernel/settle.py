@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, assert_never
 
 from holdfast.kernel.classify import fingerprint
-from holdfast.kernel.job import DLQ_REASONS, DeadLetter, Failure, Job
+from holdfast.kernel.job import DLQ_REASONS, Failure, Job, NewDeadLetter
 from holdfast.kernel.lifecycle import Command, Lifecycle, Transition
 from holdfast.kernel.move import Change, Move
-from holdfast.kernel.outcome import SILENT, Cancelled, Done, Fail, Outcome, Partial, Retry, Said, Skip, TimedOut
+from holdfast.kernel.outcome import SILENT, Cancelled, Done, Fail, Notes, Outcome, Partial, Retry, Skip, TimedOut
 from holdfast.kernel.policy import Exhausted
 from holdfast.kernel.retry import RetryPolicy, delay_ms
 
@@ -32,13 +32,13 @@ def settle(
     chance: float = 0.0,
     retry: RetryPolicy | None = None,
     on_exhausted: Exhausted | None = None,
-    said: Said = SILENT,
+    notes: Notes = SILENT,
 ) -> Settled:
     """What a handler's outcome does to its job. `chance` in [0, 1) spreads the back-off."""
     settled = _settle(lifecycle, job, outcome, chance, retry, on_exhausted)
-    if said is SILENT and not lifecycle.policies.says_why:
+    if notes is SILENT and not lifecycle.policies.says_why:
         return settled
-    return _told(lifecycle, settled, _why(job, outcome), said)
+    return _with_outcome(lifecycle, settled, _why(job, outcome), notes)
 
 
 def _settle(
@@ -90,17 +90,17 @@ def _why(job: Job, outcome: Outcome) -> dict[str, Any]:
     return {}
 
 
-def _told(lifecycle: Lifecycle, settled: Settled, why: Mapping[str, Any], said: Said) -> Settled:
+def _with_outcome(lifecycle: Lifecycle, settled: Settled, why: Mapping[str, Any], notes: Notes) -> Settled:
     """The same, with what was said beside the outcome, each part under its own name."""
-    output = {**why, **said.output} if lifecycle.policies.says_why else said.output
+    output = {**why, **notes.output} if lifecycle.policies.says_why else notes.output
     outcome = settled.move.outcome
     parts = [outcome[1:-1]] if outcome else []
     if output:
         parts.append(f'"output_metadata":{json.dumps(output, separators=(",", ":"))}')
-    if said.progress:
-        parts.append(f'"progress":{said.progress}')
-    told = f"{{{','.join(parts)}}}" if parts else None
-    return Settled(settled.path, settled.move._replace(outcome=told))
+    if notes.progress:
+        parts.append(f'"progress":{notes.progress}')
+    recorded = f"{{{','.join(parts)}}}" if parts else None
+    return Settled(settled.path, settled.move._replace(outcome=recorded))
 
 
 def stop_reason(request: str | None) -> str:
@@ -140,7 +140,7 @@ def lost(lifecycle: Lifecycle, job: Job, failure: Failure | None = None) -> Sett
     if policies.on_lost_exhausted is Exhausted.DEAD_LETTER:
         return dead_letter(lifecycle, job, failure, reason)
     settled = _give_up(lifecycle, job, failure, (Command.FAIL, Command.DEAD_LETTER), reason)
-    return _told(lifecycle, settled, _why(job, Fail(failure)), SILENT)
+    return _with_outcome(lifecycle, settled, _why(job, Fail(failure)), SILENT)
 
 
 def expired(lifecycle: Lifecycle, job: Job) -> Settled:
@@ -150,7 +150,7 @@ def expired(lifecycle: Lifecycle, job: Job) -> Settled:
     failure = Failure("E_TIMEOUT" if stale else "expired", "permanent", message, {"attempt": job.attempt})
     row = lifecycle.row(job.state, Command.EXPIRE)
     settled = Settled((row,), _failed(job, failure, reason=STALE if stale else "expired"))
-    return _told(lifecycle, settled, _why(job, Fail(failure)), SILENT)
+    return _with_outcome(lifecycle, settled, _why(job, Fail(failure)), SILENT)
 
 
 def dead_letter(lifecycle: Lifecycle, job: Job, failure: Failure, reason_code: str) -> Settled:
@@ -159,7 +159,7 @@ def dead_letter(lifecycle: Lifecycle, job: Job, failure: Failure, reason_code: s
         raise ValueError(f"reason_code {reason_code!r} is not one of {', '.join(sorted(DLQ_REASONS))}")
     row = lifecycle.row(job.state, Command.DEAD_LETTER)
     move = _failed(job, failure, reason=reason_code)
-    dead = DeadLetter(
+    dead = NewDeadLetter(
         reason_code=reason_code,
         stage=failure.stage,
         last_error=move.outcome,

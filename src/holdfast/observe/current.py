@@ -18,7 +18,7 @@ class Current(NamedTuple):
     job_id: str | None = None
     attempt: int | None = None
 
-    def said(self) -> dict[str, str | int]:
+    def fields(self) -> dict[str, str | int]:
         """What a log line says of it."""
         named = {
             "job_id": self.job_id,

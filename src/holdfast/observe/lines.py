@@ -21,19 +21,19 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     """Everything that a record says, by name, without secrets: its event, its own fields, and on whose behalf."""
-    said: dict[str, Any] | None = getattr(record, TRANSITION, None) or getattr(record, FIELDS, None)
-    if said is None:
-        said = {"event": redact.text(record.getMessage())}
+    fields: dict[str, Any] | None = getattr(record, TRANSITION, None) or getattr(record, FIELDS, None)
+    if fields is None:
+        fields = {"event": redact.text(record.getMessage())}
         extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
-        said |= redact.fields(extra) if extra else {}
+        fields |= redact.fields(extra) if extra else {}
     running = current.get()
-    if running is not None and said.get("job_id", running.job_id) == running.job_id:
-        said = running.said() | said
+    if running is not None and fields.get("job_id", running.job_id) == running.job_id:
+        fields = running.fields() | fields
     if record.exc_info:
-        said = said | {"exception": redact.text(_traceback(record))}
+        fields = fields | {"exception": redact.text(_traceback(record))}
     if record.stack_info:
-        said = said | {"stack": redact.text(record.stack_info)}
-    return said
+        fields = fields | {"stack": redact.text(record.stack_info)}
+    return fields
 
 
 def _traceback(record: logging.LogRecord) -> str:
@@ -45,8 +45,8 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = {"at": _iso(record.created), "level": record.levelname.lower(), "logger": record.name}
-        said = fields_of(record)
-        return _encode(line | {"event": said.get("event")} | said).decode()
+        fields = fields_of(record)
+        return _encode(line | {"event": fields.get("event")} | fields).decode()
 
 
 class TextLines(logging.Formatter):
@@ -61,10 +61,10 @@ class TextLines(logging.Formatter):
         )
 
     def format(self, record: logging.LogRecord) -> str:
-        said = dict(fields_of(record))
-        trace = said.pop("exception", None)
+        fields = dict(fields_of(record))
+        trace = fields.pop("exception", None)
         head = {"timestamp": _iso(record.created)[11:-1], "level": record.levelname.lower(), "logger": record.name}
-        line = str(self._render(None, "", head | said | {"event": str(said.get("event"))}))
+        line = str(self._render(None, "", head | fields | {"event": str(fields.get("event"))}))
         return f"{line}\n{trace}" if trace else line
 
 

@@ -97,17 +97,17 @@ class Histogram:
         return BUCKETS_S[-1]
 
 
-class Tally:
+class Counts:
     """Everything that is counted since this process started."""
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter[tuple[str, ...]]] = {}
         self.durations: dict[str, Histogram] = {}
         self.types, self.codes, self.queues = Bounded(), Bounded(), Bounded()
-        for name, said in NAMES.items():
-            if said.kind == "counter":
+        for name, about in NAMES.items():
+            if about.kind == "counter":
                 # One without labels shows from the start: a rate needs a zero to begin from.
-                self.counters[name] = Counter({} if said.labels else {(): 0})
+                self.counters[name] = Counter({} if about.labels else {(): 0})
 
     def count(self, name: str, *labels: str, by: int = 1) -> None:
         self.counters[name][labels] += by
@@ -117,20 +117,20 @@ class Tally:
 
     def families(self, gauges: Mapping[str, Series]) -> Iterable[Metric]:
         """All of it in the order of NAMES; `gauges` are what was read just now."""
-        for name, said in NAMES.items():
-            if said.kind == "histogram":
-                yield self._histogram(name, said)
+        for name, about in NAMES.items():
+            if about.kind == "histogram":
+                yield self._histogram(name, about)
             elif name in ("job_duration_p50_seconds", "job_duration_p95_seconds"):
                 q = 0.5 if "p50" in name else 0.95
                 found = {(kind,): kept.quantile(q) for kind, kept in self.durations.items()}
-                yield family(name, said, {labels: value for labels, value in found.items() if value is not None})
-            elif said.kind == "counter":
-                yield family(name, said, self.counters[name])
+                yield family(name, about, {labels: value for labels, value in found.items() if value is not None})
+            elif about.kind == "counter":
+                yield family(name, about, self.counters[name])
             elif name in gauges:
-                yield family(name, said, gauges[name])
+                yield family(name, about, gauges[name])
 
-    def _histogram(self, name: str, said: Name) -> Metric:
-        made = HistogramMetricFamily(name, said.help, labels=said.labels)
+    def _histogram(self, name: str, about: Name) -> Metric:
+        made = HistogramMetricFamily(name, about.help, labels=about.labels)
         for kind, kept in self.durations.items():
             total, buckets = 0, []
             for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), kept.buckets, strict=True):
@@ -140,9 +140,9 @@ class Tally:
         return made
 
 
-def family(name: str, said: Name, series: Series) -> Metric:
-    maker = CounterMetricFamily if said.kind == "counter" else GaugeMetricFamily
-    made = maker(name, said.help, labels=said.labels)
+def family(name: str, about: Name, series: Series) -> Metric:
+    maker = CounterMetricFamily if about.kind == "counter" else GaugeMetricFamily
+    made = maker(name, about.help, labels=about.labels)
     for labels, value in series.items():
         made.add_metric(labels, value)
     return made

@@ -10,13 +10,13 @@ from typing import Any
 from opentelemetry import context, propagate, trace
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 
-from holdfast.observe.traceparent import Place, is_trace_id
+from holdfast.observe.traceparent import SpanPlace, is_trace_id
 
 _tracer = trace.get_tracer("holdfast")
 
 
 @contextmanager
-def sending(specs: Sequence[Any]) -> Iterator[Place | None]:
+def sending(specs: Sequence[Any]) -> Iterator[SpanPlace | None]:
     """A span around a submit, and its place; None where nothing makes spans after all."""
     tasks = sorted({str(spec.task) for spec in specs})  # what is no text is refused later, with its reason
     name = f"send {tasks[0]}" if len(tasks) == 1 else "send"
@@ -29,13 +29,13 @@ def sending(specs: Sequence[Any]) -> Iterator[Place | None]:
         yield _place(span)
 
 
-class Open:
+class OpenSpan:
     """A span that is current between `begin` and `end`."""
 
-    def __init__(self, name: str, kind: SpanKind, about: Mapping[str, Any], parent: Place | None) -> None:
+    def __init__(self, name: str, kind: SpanKind, about: Mapping[str, Any], parent: SpanPlace | None) -> None:
         self._name, self._kind, self._about, self._parent = name, kind, about, parent
 
-    def begin(self) -> Place | None:
+    def begin(self) -> SpanPlace | None:
         above = None if self._parent is None else _remote(self._parent)
         links = [Link(above)] if above is not None and self._kind is SpanKind.CONSUMER else None
         # Below its own parent or none: what happens to be open around a worker's loop is not its business.
@@ -70,7 +70,7 @@ class Open:
             self._span.set_status(StatusCode.ERROR)
 
 
-def processing(job: Any, sent: Place | None) -> Open:
+def processing(job: Any, sent: SpanPlace | None) -> OpenSpan:
     """A span around a run, below the span that sent the job and linked to it."""
     about = _messaging("process", job.queue, job.task) | {
         "messaging.message.id": job.id,
@@ -79,14 +79,14 @@ def processing(job: Any, sent: Place | None) -> Open:
     }
     if sent is None and is_trace_id(job.trace_id):
         # Its trace is known and no span of it: a scheduled or replayed job starts below its own id.
-        sent = Place(job.trace_id, hashlib.sha256(job.id.encode()).hexdigest()[:16])
-    return Open(f"process {job.task}", SpanKind.CONSUMER, about, sent)
+        sent = SpanPlace(job.trace_id, hashlib.sha256(job.id.encode()).hexdigest()[:16])
+    return OpenSpan(f"process {job.task}", SpanKind.CONSUMER, about, sent)
 
 
-def serving(method: str, path: str, caller: Place | None) -> Open:
+def serving(method: str, path: str, caller: SpanPlace | None) -> OpenSpan:
     """A span around a request; its name is the route's, once that is known."""
     about = {"http.request.method": method, "url.path": path}
-    return Open(method, SpanKind.SERVER, about, caller)
+    return OpenSpan(method, SpanKind.SERVER, about, caller)
 
 
 class Elsewhere:
@@ -95,7 +95,7 @@ class Elsewhere:
     def __init__(self, carried: Mapping[str, str]) -> None:
         self._carried = carried
 
-    def begin(self) -> Place | None:
+    def begin(self) -> SpanPlace | None:
         self._token = context.attach(propagate.extract(self._carried))
         return None
 
@@ -103,7 +103,7 @@ class Elsewhere:
         context.detach(self._token)
 
 
-def open_place() -> Place | None:
+def open_place() -> SpanPlace | None:
     """The span of this process that is open here."""
     span = trace.get_current_span()
     return None if span.get_span_context().is_remote else _place(span)
@@ -124,14 +124,14 @@ def _messaging(operation: str, queue: str, task: str | None) -> dict[str, Any]:
     return about if task is None else about | {"holdfast.task": task}
 
 
-def _remote(place: Place) -> SpanContext:
+def _remote(place: SpanPlace) -> SpanContext:
     return SpanContext(
         int(place.trace_id, 16), int(place.span_id, 16), is_remote=True, trace_flags=TraceFlags(place.flags)
     )
 
 
-def _place(span: trace.Span) -> Place | None:
+def _place(span: trace.Span) -> SpanPlace | None:
     found = span.get_span_context()
     if not found.is_valid:
         return None
-    return Place(trace.format_trace_id(found.trace_id), trace.format_span_id(found.span_id), int(found.trace_flags))
+    return SpanPlace(trace.format_trace_id(found.trace_id), trace.format_span_id(found.span_id), int(found.trace_flags))

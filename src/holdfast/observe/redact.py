@@ -103,36 +103,36 @@ def is_secret(name: str) -> bool:
     return _FIELD.search(_HUMP.sub("_", name)) is not None
 
 
-def text(said: str) -> str:
+def text(raw: str) -> str:
     """A text without secrets."""
     if _forms is not None:
-        said = _forms.sub(HIDDEN, said)
+        raw = _forms.sub(HIDDEN, raw)
     for pattern, instead in _PATTERNS:
-        said = pattern.sub(instead, said)
-    return said
+        raw = pattern.sub(instead, raw)
+    return raw
 
 
-def value(said: Any, depth: int = 0) -> Any:
+def value(raw: Any, depth: int = 0) -> Any:
     """Any value without secrets, as plain data: what is neither text, number nor container becomes its repr."""
-    if said is None or isinstance(said, (bool, int, float)):
-        return said
-    if isinstance(said, str):
-        return text(said)
+    if raw is None or isinstance(raw, (bool, int, float)):
+        return raw
+    if isinstance(raw, str):
+        return text(raw)
     if depth >= DEEPEST:
-        return text(repr(said))
-    if isinstance(said, Mapping):
-        return fields(said, depth + 1)
-    if isinstance(said, (list, tuple, set, frozenset)):
-        return [value(item, depth + 1) for item in said]
-    if isinstance(said, (bytes, bytearray)):
-        return text(bytes(said).decode("utf-8", "replace"))
-    return text(repr(said))
+        return text(repr(raw))
+    if isinstance(raw, Mapping):
+        return fields(raw, depth + 1)
+    if isinstance(raw, (list, tuple, set, frozenset)):
+        return [value(item, depth + 1) for item in raw]
+    if isinstance(raw, (bytes, bytearray)):
+        return text(bytes(raw).decode("utf-8", "replace"))
+    return text(repr(raw))
 
 
-def fields(said: Mapping[Any, Any], depth: int = 0) -> dict[str, Any]:
+def fields(raw: Mapping[Any, Any], depth: int = 0) -> dict[str, Any]:
     """Named values without secrets: a field that is named like one is hidden whatever it holds."""
     clean = {}
-    for name, held in said.items():
+    for name, held in raw.items():
         hide = held is not None and not isinstance(held, bool) and is_secret(str(name))
         clean[_shown(str(name))] = HIDDEN if hide else value(held, depth)
     return clean

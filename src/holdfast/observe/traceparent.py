@@ -17,7 +17,7 @@ OPTION = "traceparent"
 """Where a job's options keep the span that sent it."""
 
 
-class Place(NamedTuple):
+class SpanPlace(NamedTuple):
     """A span somewhere: in which trace, which one, and whether it is recorded."""
 
     trace_id: str
@@ -28,10 +28,10 @@ class Place(NamedTuple):
         return f"00-{self.trace_id}-{self.span_id}-{self.flags:02x}"
 
 
-def parse(text: str | None) -> Place | None:
+def parse(text: str | None) -> SpanPlace | None:
     """The place that a header names; None for none and for one that is malformed, as the standard wants it."""
     found = SHAPE.fullmatch(text.strip(" \t")) if text else None
-    return None if found is None else Place(found[1], found[2], int(found[3], 16))
+    return None if found is None else SpanPlace(found[1], found[2], int(found[3], 16))
 
 
 def is_trace_id(text: str | None) -> bool:
@@ -43,7 +43,7 @@ def new_span_id() -> str:
     return secrets.token_hex(8)
 
 
-def of_options(options: str | None, trace_id: str | None) -> Place | None:
+def of_options(options: str | None, trace_id: str | None) -> SpanPlace | None:
     """The span that sent a job. One of another trace is that of the job that this one repeats, and is passed over."""
     if options is None or f'"{OPTION}"' not in options:
         return None
@@ -52,7 +52,7 @@ def of_options(options: str | None, trace_id: str | None) -> Place | None:
     return place if place is not None and place.trace_id == trace_id else None
 
 
-def into_options(options: str | None, place: Place) -> str:
+def into_options(options: str | None, place: SpanPlace) -> str:
     """A job's options with the span that sends it."""
     kept = json.loads(options) if options else {}
     return json.dumps(kept | {OPTION: str(place)}, separators=(",", ":"), ensure_ascii=False)

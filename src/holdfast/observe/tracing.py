@@ -15,12 +15,12 @@ from typing import Any, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 from holdfast.observe.current import Current, current
-from holdfast.observe.traceparent import Place, into_options, is_trace_id, new_span_id, of_options, parse
+from holdfast.observe.traceparent import SpanPlace, into_options, is_trace_id, new_span_id, of_options, parse
 
 CORRELATION = "X-Correlation-Id"
 
 
-class Spec(Protocol):
+class TracedSpec(Protocol):
     """What is needed of the kernel's: this package imports nothing of ours."""
 
     @property
@@ -37,7 +37,7 @@ class Spec(Protocol):
     def _replace(self) -> Callable[..., Any]: ...
 
 
-class Job(Protocol):
+class TracedJob(Protocol):
     @property
     def id(self) -> str: ...
     @property
@@ -54,7 +54,7 @@ class Job(Protocol):
     def options(self) -> str | None: ...
 
 
-S = TypeVar("S", bound=Spec)
+S = TypeVar("S", bound=TracedSpec)
 
 
 def spans() -> Any:
@@ -79,7 +79,7 @@ def send(specs: Sequence[S]) -> Iterator[Sequence[S]]:
             yield _marked(specs, place.trace_id, place) if place else specs
 
 
-def _marked(specs: Sequence[S], trace_id: str | None, place: Place | None) -> list[S]:
+def _marked(specs: Sequence[S], trace_id: str | None, place: SpanPlace | None) -> list[S]:
     """A spec that names a trace of its own keeps it, and is not put below a span of another."""
     marked: list[S] = []
     for spec in specs:
@@ -91,7 +91,7 @@ def _marked(specs: Sequence[S], trace_id: str | None, place: Place | None) -> li
     return marked
 
 
-class Running:
+class TracedRun:
     """A block of work on somebody's behalf: what runs inside knows it, and it is a span where spans are made."""
 
     __slots__ = ("_running", "_token", "span")
@@ -132,28 +132,28 @@ class Running:
             self.span.answered(status, route)
 
 
-def process(job: Job) -> Running:
+def process(job: TracedJob) -> TracedRun:
     """Around the run of a job's handler, wherever that runs."""
     place, maker = of_options(job.options, job.trace_id), spans()
     traceparent = None if place is None else str(place)
     running = Current(job.trace_id, traceparent, job.correlation_id or job.id, job.id, job.attempt)
-    return Running(running, None if maker is None else maker.processing(job, place))
+    return TracedRun(running, None if maker is None else maker.processing(job, place))
 
 
-def request(method: str, path: str, traceparent: str | None, correlation_id: str | None) -> Running:
+def request(method: str, path: str, traceparent: str | None, correlation_id: str | None) -> TracedRun:
     """Around an HTTP request that this process answers; where a framework has made a span of it, on behalf of that."""
     place, maker = parse(traceparent), spans()
     if maker is not None and (made := maker.open_place()) is not None:
-        return Running(Current(made.trace_id, str(made), correlation_id))
+        return TracedRun(Current(made.trace_id, str(made), correlation_id))
     running = Current(place.trace_id if place else None, str(place) if place else None, correlation_id)
-    return Running(running, None if maker is None else maker.serving(method, path, place))
+    return TracedRun(running, None if maker is None else maker.serving(method, path, place))
 
 
-def resumed(job: Job, carried: Mapping[str, str]) -> Running:
+def resumed(job: TracedJob, carried: Mapping[str, str]) -> TracedRun:
     """Around a handler in another process than its span: `carried` are the `headers` of that."""
     traceparent, maker = carried.get("traceparent"), spans()
     running = Current(job.trace_id, traceparent, job.correlation_id or job.id, job.id, job.attempt)
-    return Running(running, None if maker is None else maker.Elsewhere(carried))
+    return TracedRun(running, None if maker is None else maker.Elsewhere(carried))
 
 
 def headers() -> dict[str, str]:
@@ -166,7 +166,7 @@ def headers() -> dict[str, str]:
             if running.traceparent is not None:
                 found["traceparent"] = running.traceparent
             elif running.trace_id is not None and is_trace_id(running.trace_id):
-                found["traceparent"] = str(Place(running.trace_id, new_span_id()))
+                found["traceparent"] = str(SpanPlace(running.trace_id, new_span_id()))
         if running.correlation_id is not None:
             # Users may correlate by any text; a header holds visible ASCII.
             found[CORRELATION] = quote(running.correlation_id, safe="!#$&'()*+,/:;=?@[]~ ").strip()

@@ -20,7 +20,7 @@ logger = logging.getLogger("holdfast.transition")
 _origins: dict[str, dict[str, str]] = {}
 
 
-class Spec(Protocol):
+class LoggedSpec(Protocol):
     """What is needed of the kernel's: this package imports nothing of ours."""
 
     @property
@@ -35,7 +35,7 @@ class Spec(Protocol):
     def trace_id(self) -> str | None: ...
 
 
-class Job(Protocol):
+class LoggedJob(Protocol):
     @property
     def id(self) -> str: ...
     @property
@@ -57,7 +57,7 @@ class Row(Protocol):
     def opens_attempt(self) -> bool: ...
 
 
-class Move(Protocol):
+class LoggedMove(Protocol):
     @property
     def job_id(self) -> str: ...
     @property
@@ -66,14 +66,14 @@ class Move(Protocol):
     def reason(self) -> str | None: ...
 
 
-class Change(Protocol):
+class LoggedChange(Protocol):
     @property
     def path(self) -> Sequence[Row]: ...
     @property
-    def moves(self) -> Sequence[Move]: ...
+    def moves(self) -> Sequence[LoggedMove]: ...
 
 
-def submitted(made: Iterable[tuple[Spec, str]]) -> None:
+def submitted(made: Iterable[tuple[LoggedSpec, str]]) -> None:
     """Jobs that were created, each with its event's type."""
     if logger.isEnabledFor(logging.INFO):
         for spec, event in made:
@@ -81,7 +81,7 @@ def submitted(made: Iterable[tuple[Spec, str]]) -> None:
             _say(spec.id, None, spec.state, spec.reason, 1, event)
 
 
-def claimed(jobs: Iterable[Job], path: Sequence[Row], reason: str | None = None) -> None:
+def claimed(jobs: Iterable[LoggedJob], path: Sequence[Row], reason: str | None = None) -> None:
     """Jobs as they stand after a path that ends with their lease."""
     if logger.isEnabledFor(logging.INFO):
         for job in jobs:
@@ -90,7 +90,7 @@ def claimed(jobs: Iterable[Job], path: Sequence[Row], reason: str | None = None)
                 _say(job.id, str(row.source), str(row.target), reason, job.attempt, row.event)
 
 
-def applied(changes: Iterable[Change], moved: Container[str]) -> None:
+def applied(changes: Iterable[LoggedChange], moved: Container[str]) -> None:
     """Those moves of these changes that took effect."""
     if not logger.isEnabledFor(logging.INFO):
         return
@@ -104,7 +104,7 @@ def applied(changes: Iterable[Change], moved: Container[str]) -> None:
                 _say(move.job_id, str(row.source), str(row.target), move.reason, attempt, row.event)
 
 
-def _remember(job: Spec | Job) -> None:
+def _remember(job: LoggedSpec | LoggedJob) -> None:
     if len(_origins) >= REMEMBERED:
         _origins.clear()
     ids = {"correlation_id": job.correlation_id or job.id, "trace_id": job.trace_id}

@@ -38,14 +38,14 @@ def conflicts(stats: Mapping[str, int]) -> int:
     return stats.get("refused", 0) + stats.get("lost", 0)
 
 
-class Shown(NamedTuple):
+class MetricsPage(NamedTuple):
     """Where the metrics are, and how to end that."""
 
     url: str
     stop: Callable[[], None]
 
 
-def serve(stats: Stats, port: int, host: str = "127.0.0.1") -> Shown:
+def serve(stats: Stats, port: int, host: str = "127.0.0.1") -> MetricsPage:
     """Answer scrapes from a thread of its own. OSError when the port is taken."""
     registry = CollectorRegistry()
     registry.register(WorkerMetrics(stats))
@@ -56,4 +56,4 @@ def serve(stats: Stats, port: int, host: str = "127.0.0.1") -> Shown:
         server.server_close()
         thread.join()
 
-    return Shown(f"http://{host}:{server.server_port}/metrics", stop)
+    return MetricsPage(f"http://{host}:{server.server_port}/metrics", stop)

@@ -15,7 +15,7 @@ from holdfast.runtime import events as outside
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.inside import Inside
 from holdfast.runtime.task import Decorator, Task
-from holdfast.store.port import Letter
+from holdfast.store.port import DeadLetter
 from holdfast.tasks.context import Context
 from holdfast.tasks.durations import Duration
 from holdfast.tasks.registry import TaskOptions
@@ -125,11 +125,11 @@ class Engine:
     async def aretry_job(self, job_id: str, reason: str = "retried") -> JobHandle[Any]:
         return await self._inside.portal.hop(self._inside.retry_job(job_id, reason))
 
-    def dead_letters(self, **wanted: Any) -> list[Letter]:
+    def dead_letters(self, **wanted: Any) -> list[DeadLetter]:
         """Dead letters that wait for somebody; by reason_code, stage, task or fingerprint, `resolved=None` for all."""
         return self._inside.portal.call(self._inside.dead_letters(wanted))
 
-    async def adead_letters(self, **wanted: Any) -> list[Letter]:
+    async def adead_letters(self, **wanted: Any) -> list[DeadLetter]:
         return await self._inside.portal.hop(self._inside.dead_letters(wanted))
 
     def replay(

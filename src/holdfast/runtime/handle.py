@@ -26,8 +26,8 @@ class JobFailedError(HoldfastError):
 
     def __init__(self, job_id: str, state: str, error: dict[str, Any] | None) -> None:
         self.job_id, self.state, self.error = job_id, state, error
-        said = f": {error['code']}: {error['message']}" if error else ""
-        super().__init__(f"job {job_id} {state}{said}", remedy=f"holdfast job explain {job_id}")
+        why = f": {error['code']}: {error['message']}" if error else ""
+        super().__init__(f"job {job_id} {state}{why}", remedy=f"holdfast job explain {job_id}")
 
 
 class JobCancelledError(JobFailedError):

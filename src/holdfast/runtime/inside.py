@@ -26,7 +26,7 @@ from holdfast.runtime.near import Near
 from holdfast.runtime.portal import Portal
 from holdfast.runtime.task import Decorator, Task
 from holdfast.store.open import open_store
-from holdfast.store.port import Filter, Letter, Store, Wanted
+from holdfast.store.port import DeadLetter, Filter, Store, Wanted
 from holdfast.tasks.durations import Duration, duration_ms
 from holdfast.tasks.registry import Registry, TaskOptions
 from holdfast.views import following
@@ -162,7 +162,7 @@ class Inside:
         retried = await self._on(retry, job_id, reason, check=checker(self.registry))
         return JobHandle(self, retried.job_id)
 
-    async def dead_letters(self, wanted: Mapping[str, Any]) -> list[Letter]:
+    async def dead_letters(self, wanted: Mapping[str, Any]) -> list[DeadLetter]:
         return await matching(await self.opened(), Wanted(**wanted))
 
     async def replay(self, job_id: str, edits: Mapping[str, Any] | None, reason: str) -> JobHandle[Any]:

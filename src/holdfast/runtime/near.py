@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.runtime.inside import Inside
 
 
-class _Here(NamedTuple):
+class _Nearby(NamedTuple):
     """What one loop has: a store with connections of its own, and the task that closes it with the loop."""
 
     store: Store
@@ -30,28 +30,28 @@ class Near:
 
     def __init__(self, engine: Inside) -> None:
         self._engine = engine
-        self._loops: dict[asyncio.AbstractEventLoop, _Here] = {}
+        self._loops: dict[asyncio.AbstractEventLoop, _Nearby] = {}
 
     async def submit(self, specs: Sequence[Spec]) -> list[str]:
         """Store specs from whatever loop this is."""
         engine, loop = self._engine, asyncio.get_running_loop()
         if loop is engine.portal.loop or not engine.url.startswith("postgres"):
             return await engine.portal.hop(engine.asubmit_specs(specs))
-        here = self._loops.get(loop)
-        if here is None:
+        nearby = self._loops.get(loop)
+        if nearby is None:
             wakeups = (await engine.portal.hop(engine.opened())).wakeups
-            here = self._loops.get(loop) or self._open(loop, wakeups)
-        submitted = await here.store.jobs.submit(specs)
-        if here.beside.waiting:
-            engine.portal.loop.call_soon_threadsafe(here.beside.ring_here)
-        here.store.wakeups.ring()
+            nearby = self._loops.get(loop) or self._open(loop, wakeups)
+        submitted = await nearby.store.jobs.submit(specs)
+        if nearby.beside.waiting:
+            engine.portal.loop.call_soon_threadsafe(nearby.beside.ring_near)
+        nearby.store.wakeups.ring()
         return [answer.job_id for answer in submitted]
 
-    def _open(self, loop: asyncio.AbstractEventLoop, beside: Wakeups) -> _Here:
+    def _open(self, loop: asyncio.AbstractEventLoop, beside: Wakeups) -> _Nearby:
         store = open_store(self._engine.url, clock=self._engine.clock, tables=self._engine.tables)
         keeper = loop.create_task(self._keep(loop, store), name="holdfast-near")
-        here = self._loops[loop] = _Here(store, beside, keeper)
-        return here
+        nearby = self._loops[loop] = _Nearby(store, beside, keeper)
+        return nearby
 
     async def _keep(self, loop: asyncio.AbstractEventLoop, store: Store) -> None:
         """Until the loop ends, or the engine is closed."""
@@ -63,7 +63,7 @@ class Near:
 
     def close(self) -> None:
         """Let every loop close its own; one that has ended has done so."""
-        for loop, here in list(self._loops.items()):
+        for loop, nearby in list(self._loops.items()):
             if loop.is_running():
-                loop.call_soon_threadsafe(here.keeper.cancel)
+                loop.call_soon_threadsafe(nearby.keeper.cancel)
         self._loops.clear()

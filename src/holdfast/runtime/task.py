@@ -18,7 +18,7 @@ from holdfast.store.open import asubmit_in, submit_in
 from holdfast.tasks.context import Context, inherited
 from holdfast.tasks.duplicates import Handling, handling
 from holdfast.tasks.durations import Duration, duration_ms, some_time_ms
-from holdfast.tasks.limits import with_gate
+from holdfast.tasks.limits import with_limit
 from holdfast.tasks.own_terms import own_terms, tries_of
 from holdfast.tasks.registry import TaskDef
 from holdfast.tasks.work import Python
@@ -173,7 +173,7 @@ def spec_of(task: TaskDef, payload: str, chosen: Options) -> Spec:
         correlation_id=chosen.correlation_id or correlation_id,
         trace_id=chosen.trace_id or trace_id,
         parent_id=chosen.parent_id or parent_id,
-        options=with_gate(
+        options=with_limit(
             own_terms(task, chosen.timeout, chosen.retry_delay, chosen.retry_backoff),
             task.limit,
             payload,

@@ -58,17 +58,17 @@ class Lane(NamedTuple):
     """Of nodes of flows, which have a turn for each depth: all turns from the first to this one are one lane."""
 
 
-class Floor(NamedTuple):
+class ClaimFrom(NamedTuple):
     """Where the last claim of a lane ended; the next one starts behind it."""
 
     due_at_ms: int
     id: str
 
 
-START = Floor(-(1 << 62), "00000000-0000-0000-0000-000000000000")
+START = ClaimFrom(-(1 << 62), "00000000-0000-0000-0000-000000000000")
 
 
-class Ended(NamedTuple):
+class EndedNode(NamedTuple):
     """A node's end, for those that wait for it: what becomes of the edges, but for the ones to nodes in `cut`.
 
     `more` is how many edges there are in place of this one, beside it: a node that ran over a list stands for many.
@@ -76,7 +76,7 @@ class Ended(NamedTuple):
 
     job_id: str
     edge: str
-    cut: tuple[str, ...] = ()
+    not_taken: tuple[str, ...] = ()
     more: int = 0
 
 
@@ -177,7 +177,7 @@ class Dialect(Protocol):
         ...
 
     def claim(
-        self, lane: Lane, floor: Floor, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
+        self, lane: Lane, claim_from: ClaimFrom, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
     ) -> Script[list[Job]]:
         """From behind the floor of a lane; of one with several turns, from its head."""
         ...
@@ -208,7 +208,7 @@ class Dialect(Protocol):
         """Put nodes on record, and the edges (parent, child) into them."""
         ...
 
-    def tally(self, ended: Sequence[Ended], counts: Sequence[FlowCount]) -> Script[Tallied]:
+    def tally(self, ended: Sequence[EndedNode], counts: Sequence[FlowCount]) -> Script[Tallied]:
         """Count ends for the nodes that wait for them, and for their flows; how all these stand then."""
         ...
 

@@ -111,7 +111,7 @@ def expand(dialect: str, text: str, more: Mapping[str, str] = {}) -> str:
     """A text in the words of one store, the inner macros first; `more` has those of this text alone."""
     rules = {**(SQLITE if dialect == "sqlite" else POSTGRES), **more}
     while MACRO.search(text):
-        text = MACRO.sub(lambda macro: macro[1] + said if (said := _meaning(macro[2], rules)) else "", text)
+        text = MACRO.sub(lambda macro: macro[1] + words if (words := _meaning(macro[2], rules)) else "", text)
     return CAST.sub("", text) if dialect == "sqlite" else text
 
 

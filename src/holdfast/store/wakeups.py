@@ -27,12 +27,12 @@ class Rings:
         """How many wait now."""
 
     def ring(self) -> None:
-        self.ring_here()
+        self.ring_near()
         if self._later is None or self._later.done():
             wait_s = max(0.0, self._rang_s + EVERY_S - time.monotonic())
             self._later = asyncio.create_task(self._announce(wait_s))
 
-    def ring_here(self) -> None:
+    def ring_near(self) -> None:
         self._count += 1
         self._event.set()
 
@@ -58,7 +58,7 @@ class Rings:
                 self.waiting -= 1
 
     async def listen(self) -> None:
-        await self._driver.listen(self.ring_here)
+        await self._driver.listen(self.ring_near)
 
     async def close(self) -> None:
         """Tell others now, if it was about to."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sized
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from holdfast.kernel.job import Job, correlation_of
-from holdfast.kernel.outcome import SILENT, Said
+from holdfast.kernel.outcome import SILENT, Notes
 from holdfast.kernel.payload.encoding import encode
 from holdfast.observe.current import current
 from holdfast.observe.logs import get_logger
@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 def inherited() -> tuple[str | None, str | None, str | None]:
     """The correlation id, trace id and parent id of what is submitted from here: none, outside of a run or request."""
-    here = current.get()
-    return (None, None, None) if here is None else (here.correlation_id, here.trace_id, here.job_id)
+    running = current.get()
+    return (None, None, None) if running is None else (running.correlation_id, running.trace_id, running.job_id)
 
 
 class JobStopped(BaseException):
@@ -117,10 +117,10 @@ class Context:
         """Say what the job has made: kept as `output_metadata` with its outcome, whichever way it ends."""
         self.output_metadata |= json.loads(encode(metadata, what="output"))
 
-    def said(self) -> Said:
+    def notes(self) -> Notes:
         """What is kept beside the outcome."""
         progress = self.progress_state.to_json() if self.progress_state.spoken else None
-        return Said(self.output_metadata, progress) if progress or self.output_metadata else SILENT
+        return Notes(self.output_metadata, progress) if progress or self.output_metadata else SILENT
 
     def track(self, items: Iterable[T], label: str | None = None) -> Iterator[T]:
         """Go through items: progress, heartbeat and cancellation point at each."""

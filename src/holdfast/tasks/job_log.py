@@ -59,19 +59,19 @@ class JobLog:
                 taken.append(self._lines.popleft())
         return taken
 
-    def hear(self, logger: logging.Logger, method: str, said: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    def hear(self, logger: logging.Logger, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         """A structlog processor that listens: what the application does with the line is its own business."""
         level = {"exception": "error", "warn": "warning", "msg": "info"}.get(method, method)
         if level != "debug" or logger.isEnabledFor(logging.DEBUG):
-            event = str(said.get("event", ""))
-            if args := said.get("positional_args"):
+            event = str(entry.get("event", ""))
+            if args := entry.get("positional_args"):
                 with suppress(TypeError, ValueError):  # the line as it was written, then
                     event %= args
-            fields = {name: value for name, value in said.items() if name not in OWN}
-            if trace := _trace(said.get("exc_info")):
+            fields = {name: value for name, value in entry.items() if name not in OWN}
+            if trace := _trace(entry.get("exc_info")):
                 fields["exception"] = redact.text(trace)
             self.add(level, event, fields)
-        return said
+        return entry
 
 
 def _line(level: str, event: str, fields: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.kernel.errors import HoldfastError
-from holdfast.kernel.limit import Gate, interval_us
+from holdfast.kernel.limit import NamedLimit, interval_us
 
 LONGEST_GATE = 500
 """Characters of a gate's name: it is part of an index."""
@@ -28,7 +28,7 @@ class Limit:
     rate: str | None = None
     burst: int = 1
 
-    def gate(self, payload: str, defaults: Mapping[str, Any]) -> Gate:
+    def named(self, payload: str, defaults: Mapping[str, Any]) -> NamedLimit:
         """The gate that a job with this payload goes through; what it does not say is as the task's defaults say."""
         arguments = {**defaults, **json.loads(payload)}
         name: Any = self.key(**arguments) if callable(self.key) else _filled(self.key, arguments)
@@ -36,7 +36,7 @@ class Limit:
             raise HoldfastError(
                 f"the limit's key is {name!r:.80}", field="limit", remedy=f"text of 1 to {LONGEST_GATE} characters"
             )
-        return Gate(name, self.running, None if self.rate is None else interval_us(self.rate), self.burst)
+        return NamedLimit(name, self.running, None if self.rate is None else interval_us(self.rate), self.burst)
 
 
 def _filled(template: str, arguments: Mapping[str, Any]) -> str:
@@ -76,12 +76,12 @@ def limit_of(value: Any, parameters: Collection[str]) -> Limit | None:
     return value
 
 
-def with_gate(options: str | None, limit: Limit | None, payload: str, defaults: Mapping[str, Any]) -> str | None:
+def with_limit(options: str | None, limit: Limit | None, payload: str, defaults: Mapping[str, Any]) -> str | None:
     """A job's options, with the gate that it goes through."""
     if limit is None:
         return options
-    said = json.loads(options) if options else {}
-    return json.dumps(said | {"limit": limit.gate(payload, defaults).to_dict()}, separators=(",", ":"))
+    kept = json.loads(options) if options else {}
+    return json.dumps(kept | {"limit": limit.named(payload, defaults).to_dict()}, separators=(",", ":"))
 
 
 def _wrong(message: str, remedy: str) -> HoldfastError:

@@ -25,18 +25,18 @@ class Terms(NamedTuple):
 
 def own_terms(task: TaskDef, timeout: Duration | None, retry_delay: Duration | None, retry_backoff: Any) -> str | None:
     """The options of a job that is submitted with these; None when it says nothing of its own."""
-    said: dict[str, Any] = {}
+    terms: dict[str, Any] = {}
     if task.lifecycle.policies.keeps_terms:
-        said = {"retry_delay_ms": task.retry.base_ms, "retry_backoff": task.retry.factor > 1}
+        terms = {"retry_delay_ms": task.retry.base_ms, "retry_backoff": task.retry.factor > 1}
     if timeout is not None:
-        said["timeout_ms"] = some_time_ms(timeout, "timeout")
+        terms["timeout_ms"] = some_time_ms(timeout, "timeout")
     if retry_delay is not None:
-        said["retry_delay_ms"] = duration_ms(retry_delay, "retry_delay")
+        terms["retry_delay_ms"] = duration_ms(retry_delay, "retry_delay")
     if retry_backoff is not None:
         if not isinstance(retry_backoff, bool):
             raise HoldfastError(f"retry_backoff is {retry_backoff!r}", field="retry_backoff", remedy="True or False")
-        said["retry_backoff"] = retry_backoff
-    return json.dumps(said, separators=(",", ":")) if said else None
+        terms["retry_backoff"] = retry_backoff
+    return json.dumps(terms, separators=(",", ":")) if terms else None
 
 
 def tries_of(usual: int, retry_limit: Any) -> int:
@@ -52,21 +52,21 @@ def tries_of(usual: int, retry_limit: Any) -> int:
 def terms_of(job: Job, task: TaskDef) -> Terms:
     """The job's own terms, else its task's, else its lifecycle's."""
     usual_ms = task.lifecycle.policies.run_ttl_ms if task.timeout_ms is None else task.timeout_ms
-    return Terms(usual_ms, task.retry) if job.options is None else _said(job.options, usual_ms, task.retry)
+    return Terms(usual_ms, task.retry) if job.options is None else _of_options(job.options, usual_ms, task.retry)
 
 
 @lru_cache(maxsize=4096)
-def _said(options: str, usual_ms: int | None, retry: RetryPolicy) -> Terms:
+def _of_options(options: str, usual_ms: int | None, retry: RetryPolicy) -> Terms:
     """Kept: the nodes of a flow, and jobs that were submitted alike, say the same."""
-    said: dict[str, Any] = json.loads(options)
-    return Terms(said.get("timeout_ms", usual_ms), _retry(retry, said))
+    own: dict[str, Any] = json.loads(options)
+    return Terms(own.get("timeout_ms", usual_ms), _retry(retry, own))
 
 
-def _retry(policy: RetryPolicy, said: dict[str, Any]) -> RetryPolicy:
-    backoff = said.get("retry_backoff")
+def _retry(policy: RetryPolicy, own: dict[str, Any]) -> RetryPolicy:
+    backoff = own.get("retry_backoff")
     if backoff is not None:
         policy = replace(policy, factor=max(policy.factor, DOUBLING) if backoff else 1.0)
-    base_ms = said.get("retry_delay_ms")
+    base_ms = own.get("retry_delay_ms")
     if base_ms is None:
         return policy
     # A first delay beyond the usual cap is meant: the cap gives way.

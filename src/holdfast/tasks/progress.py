@@ -59,6 +59,6 @@ class Progress:
 
     def to_json(self) -> str:
         counters = dict(self.counters) | {"duration_seconds": round(time.monotonic() - self.started_s, 3)}
-        said = {"done": self.done, "total": self.total, "eta_seconds": self.eta_s(), "counters": counters}
+        document = {"done": self.done, "total": self.total, "eta_seconds": self.eta_s(), "counters": counters}
         # Sanitised: a counter that is no number is the handler's mistake, and not worth its job.
-        return sanitise(said | ({"label": self.label} if self.label else {}))
+        return sanitise(document | ({"label": self.label} if self.label else {}))

@@ -89,7 +89,7 @@ class Signature:
 
     def pack_named(self, named: Mapping[str, Any]) -> str:
         """The same for arguments that came by name, as JSON does."""
-        args, kwargs = self._spread(dict(named))
+        args, kwargs = self._by_position(dict(named))
         return self.pack(tuple(args), kwargs)
 
     def unpack(self, payload: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -97,14 +97,14 @@ class Signature:
         typed = {name: self._convert(name, value) for name, value in payload.items()}
         if self._required <= typed.keys() <= self._named:
             return [], typed  # every argument has a name of its own: there is nothing to sort out
-        args, kwargs = self._spread(typed)
+        args, kwargs = self._by_position(typed)
         try:
             self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise ArgumentsError(f"{self.name}: {error}", remedy=f"it takes {self.describe()}") from None
         return args, kwargs
 
-    def _spread(self, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def _by_position(self, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Arguments by name as positional and keyword ones: only what must be positional is."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}

@@ -51,10 +51,10 @@ async def _jobs(engine: Engine, task: str) -> list[Job]:
 
 
 def _has(job: Job, args: Mapping[str, Any]) -> bool:
-    said = json.loads(job.payload) if job.payload else {}
+    payload = json.loads(job.payload) if job.payload else {}
     # Compared as what was stored: a tuple is a list there, and an enum its value.
     wanted = json.loads(json.dumps(dict(args), default=_plain))
-    return all(key in said and said[key] == value for key, value in wanted.items())
+    return all(key in payload and payload[key] == value for key, value in wanted.items())
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.policy import Lost
 from holdfast.kernel.state import OVER, RANK
 from holdfast.kernel.state import Canonical as S
-from holdfast.store.port import CAP, GateRow, Letter, Pause
+from holdfast.store.port import CAP, DeadLetter, LimitRow, Pause
 from holdfast.views.of_systems import NO_WORDS, Words
 from holdfast.views.phrases import count, error_of, span
 
@@ -42,8 +42,8 @@ class Situation:
     beat_at_ms: int | None = None
     done: float | None = None
     total: float | None = None
-    letter: Letter | None = None
-    gate: GateRow | None = None
+    letter: DeadLetter | None = None
+    limit: LimitRow | None = None
     """The gate that it goes through, and what runs behind it."""
     app: str = "module:app"
     own: Words = NO_WORDS
@@ -98,8 +98,8 @@ def _queued(about: Situation) -> tuple[str, str | None]:
     came = f" {came}," if came else ""
     if not about.workers and about.claimed_at_ms is None:
         return f"due{came or ','} but no worker has claimed queue {job.queue!r} in the last minute", _worker(about)
-    if about.gate is not None and (shut := about.gate.shut(about.now_ms)):
-        return f"due for {span(-wait_ms)},{came} waits for its limit {about.gate.gate.name}: {shut}", None
+    if about.limit is not None and (shut := about.limit.shut(about.now_ms)):
+        return f"due for {span(-wait_ms)},{came} waits for its limit {about.limit.limit.name}: {shut}", None
     before = f"{about.ahead:,}{'+' if about.ahead >= CAP else ''}"
     behind = f"behind {before} other{'' if about.ahead == 1 else 's'}" if about.ahead else "next"
     crew = f", {count(about.workers, 'worker')} on it" if about.workers else ""

@@ -17,9 +17,9 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.observe.logs import get_logger
 from holdfast.store.port import Feed, Origin, Store, Wakeups
-from holdfast.views.following import Origins, Wanted
+from holdfast.views.following import Origins, WantedEvents
 from holdfast.views.job import event_view
-from holdfast.views.ring import Ring, Told
+from holdfast.views.ring import Ring, RingEntry
 
 BATCH = 1_000
 CHUNK = 64
@@ -92,31 +92,31 @@ class Follower:
         self._asked_s = time.monotonic()
         while await self._read_on():
             pass
-        return self._here.position
+        return self._open_ring.position
 
-    async def follow(self, after: int, wanted: Wanted) -> AsyncGenerator[Piece]:
+    async def follow(self, after: int, wanted: WantedEvents) -> AsyncGenerator[Piece]:
         """What is wanted of the log behind a position, until this closes or the follower is cut."""
         if self._task is None:
             await self.now()
         position, slowest_s, met = after, 0.0, False
         while not self.closing:
             news = self.news
-            told = self._here.after(position, CHUNK)
-            if told is None:
+            entries = self._open_ring.after(position, CHUNK)
+            if entries is None:
                 if slowest_s > SLOW_S:
                     yield Piece(position, note=Note.SLOW)
                     return
-                position, told = await self._from_store(position, wanted)
-            elif told:
-                met, position = True, told[-1].event.pos
-                told = [each for each in told if wanted.wants(each.event, each.origin)]
+                position, entries = await self._from_store(position, wanted)
+            elif entries:
+                met, position = True, entries[-1].event.pos
+                entries = [each for each in entries if wanted.wants(each.event, each.origin)]
             else:
                 met, slowest_s = True, 0.0
                 if not await self._heard(news, PING_EVERY_S):
                     yield Piece(position, note=Note.PING)
-            for start in range(0, len(told), CHUNK):
+            for start in range(0, len(entries), CHUNK):
                 began_s = time.monotonic()
-                yield Piece(position, b"".join(each.text for each in told[start : start + CHUNK]))
+                yield Piece(position, b"".join(each.text for each in entries[start : start + CHUNK]))
                 slowest_s = max(slowest_s, time.monotonic() - began_s) if met else 0.0
         yield Piece(position, note=Note.DOWN)
 
@@ -125,12 +125,12 @@ class Follower:
         end_s = time.monotonic() + timeout_s
         while not self.closing:
             news = self.news
-            while told := self._here.after(position, BATCH):
-                position = told[-1].event.pos
-                if any(each.event.job_id == job_id for each in told):
+            while entries := self._open_ring.after(position, BATCH):
+                position = entries[-1].event.pos
+                if any(each.event.job_id == job_id for each in entries):
                     return True, position
-            if told is None:
-                return True, self._here.position
+            if entries is None:
+                return True, self._open_ring.position
             if not await self._heard(news, end_s - time.monotonic()):
                 return False, position
         return True, position
@@ -143,18 +143,18 @@ class Follower:
         return news.is_set()
 
     @property
-    def _here(self) -> Ring:
+    def _open_ring(self) -> Ring:
         assert self._ring is not None, "asked before `now`"  # noqa: S101 - an order of calls, not an input
         return self._ring
 
-    async def _from_store(self, position: int, wanted: Wanted) -> tuple[int, list[Told]]:
+    async def _from_store(self, position: int, wanted: WantedEvents) -> tuple[int, list[RingEntry]]:
         """What the ring no longer has, and how far that goes. All of it was followed before: no gap is under way."""
         store = await self._opened()
-        events = [event for event in await store.reads.log(position, BATCH) if event.pos <= self._here.position]
+        events = [event for event in await store.reads.log(position, BATCH) if event.pos <= self._open_ring.position]
         if not events:
-            return self._here.floor, []  # retention has taken the rest
+            return self._open_ring.begins_behind, []  # retention has taken the rest
         found = [(event, origin) for event, origin in await self._of(events) if wanted.wants(event, origin)]
-        return events[-1].pos, self._told(found)
+        return events[-1].pos, self._entries(found)
 
     async def _read_on(self) -> bool:
         """Take the next events into the ring; whether there may be more at once."""
@@ -168,7 +168,7 @@ class Follower:
                 self._task = asyncio.create_task(self._run(), name="holdfast-streams")
             events = await self._feed.next(BATCH)
             if events:
-                self._ring.add(self._told(await self._of(events)))
+                self._ring.add(self._entries(await self._of(events)))
                 self.news.set()
                 self.news = asyncio.Event()
             return len(events) == BATCH
@@ -181,8 +181,8 @@ class Follower:
             self._tables = await store.reads.lifecycles()
         return found
 
-    def _told(self, found: Sequence[tuple[Event, Origin | None]]) -> list[Told]:
-        return [Told(event, origin, self._text(event, origin)) for event, origin in found]
+    def _entries(self, found: Sequence[tuple[Event, Origin | None]]) -> list[RingEntry]:
+        return [RingEntry(event, origin, self._text(event, origin)) for event, origin in found]
 
     def _text(self, event: Event, origin: Origin | None) -> bytes:
         table = None if origin is None else self._tables.get(origin.lifecycle)

@@ -42,7 +42,7 @@ def _with_origin(event: Event, origin: Origin | None) -> tuple[Event, Origin | N
     return event._replace(correlation_id=origin.correlation_id, trace_id=origin.trace_id), origin
 
 
-class Wanted(NamedTuple):
+class WantedEvents(NamedTuple):
     """Which events somebody wants. None means any; `states` are the canonical ones of each lifecycle."""
 
     jobs: frozenset[str] | None = None
@@ -74,7 +74,7 @@ def wanted(
     queues: Collection[str] = (),
     lifecycles: Collection[str] = (),
     states: Collection[str] = (),
-) -> Wanted:
+) -> WantedEvents:
     """A filter by the names that users know. Raises FilterError, with what exists, for a name that nothing has."""
     for job_id in jobs:
         if not is_id(job_id):
@@ -84,7 +84,7 @@ def wanted(
             raise FilterError(
                 f"no lifecycle {name!r}", field="lifecycle", remedy=f"there are: {', '.join(sorted(tables))}"
             )
-    return Wanted(_set(jobs), _set(tasks), _set(queues), _set(lifecycles), _states(tables, lifecycles, states))
+    return WantedEvents(_set(jobs), _set(tasks), _set(queues), _set(lifecycles), _states(tables, lifecycles, states))
 
 
 def _states(

@@ -99,10 +99,10 @@ def progress_view(
     """
     if last is not None and RANK[job.state] >= OVER:
         return {"done": last["done"], "total": last["total"], "eta_seconds": None, "counters": last["counters"]}
-    said = [s for s in signals if s.type == PROGRESS and s.attempt == job.attempt and s.payload]
-    if not said:
+    reports = [s for s in signals if s.type == PROGRESS and s.attempt == job.attempt and s.payload]
+    if not reports:
         return None
-    latest = max(said, key=lambda signal: signal.id)
+    latest = max(reports, key=lambda signal: signal.id)
     data: Mapping[str, Any] = _parsed(latest.payload) or {}
     done, total = data.get("done"), data.get("total")
     eta = data.get("eta_seconds") if RANK[job.state] < OVER else None

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from holdfast.store.port import Group, Letter, Store, Wanted
+from holdfast.store.port import DeadLetter, Group, Store, Wanted
 from holdfast.views.job import iso
 
 AT_ONCE = 200
 
 
-async def matching(store: Store, wanted: Wanted, most: int | None = None) -> list[Letter]:
+async def matching(store: Store, wanted: Wanted, most: int | None = None) -> list[DeadLetter]:
     """Every letter that a filter chooses, the newest first; `most` bounds how many."""
     letters = store.admin.dead
-    found: list[Letter] = []
+    found: list[DeadLetter] = []
     cursor: str | None = None
     while True:
         page = await letters.page(wanted, limit=AT_ONCE, cursor=cursor)
@@ -24,7 +24,7 @@ async def matching(store: Store, wanted: Wanted, most: int | None = None) -> lis
             return found[:most]
 
 
-def letter_view(letter: Letter) -> dict[str, Any]:
+def letter_view(letter: DeadLetter) -> dict[str, Any]:
     """A dead letter's public shape."""
     return {
         "job_id": letter.job_id,
@@ -55,12 +55,12 @@ def group_view(group: Group) -> dict[str, Any]:
     }
 
 
-def _error(letter: Letter) -> Any:
+def _error(letter: DeadLetter) -> Any:
     """What went wrong last, as the job's own error says it."""
     if letter.last_error is None:
         return None
     try:
-        said = json.loads(letter.last_error)
+        outcome = json.loads(letter.last_error)
     except ValueError:
         return {"message": letter.last_error}
-    return said.get("error", said) if isinstance(said, dict) else {"message": said}
+    return outcome.get("error", outcome) if isinstance(outcome, dict) else {"message": outcome}

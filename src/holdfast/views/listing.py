@@ -65,8 +65,8 @@ async def list_jobs(
 async def job_views(reads: Reads, tables: Mapping[str, Lifecycle], jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """Jobs of a list as the outside sees them. Only those that are being worked on say how far they are."""
     leased = [job.id for job in jobs if job.lease_owner is not None]
-    said = {signal.job_id: (signal,) for signal in await reads.last_signals(leased, PROGRESS)} if leased else {}
-    return [job_view(job, tables.get(job.lifecycle), said.get(job.id, ())) for job in jobs]
+    progress = {signal.job_id: (signal,) for signal in await reads.last_signals(leased, PROGRESS)} if leased else {}
+    return [job_view(job, tables.get(job.lifecycle), progress.get(job.id, ())) for job in jobs]
 
 
 def _check(name: str, text: str | None) -> None:

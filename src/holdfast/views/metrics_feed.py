@@ -16,7 +16,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.state import LEASED, OVER, RANK, Canonical
 from holdfast.observe.logs import get_logger
-from holdfast.observe.metrics import OTHER, Series, Tally
+from holdfast.observe.metrics import OTHER, Counts, Series
 from holdfast.observe.worker_metrics import conflicts
 from holdfast.store.port import Feed, Origin, Store, WorkerRow
 from holdfast.views.following import Origins
@@ -39,13 +39,13 @@ class MetricsFeed:
     """One per process. `begin` marks where counting starts; `start` follows the log between scrapes as well."""
 
     def __init__(self, store: Store) -> None:
-        self.tally = Tally()
+        self.tally = Counts()
         self._store = store
         self._origins = Origins(store)
         self._feed: Feed | None = None
         self._read: list[Event] = []
         self._started_ms: dict[str, int] = {}
-        self._told: dict[str, tuple[int, int]] = {}
+        self._counted: dict[str, tuple[int, int]] = {}
         self._tables: dict[str, Lifecycle] = dict(store.tables)
         self._commands: dict[tuple[str, str | None, str, str], str] = {}
         self._reading = asyncio.Lock()
@@ -90,13 +90,13 @@ class MetricsFeed:
             # Kept until they are counted: a scrape may be given up between the two reads.
             if not self._read and self._feed is not None:
                 self._read = await self._feed.next(BATCH)
-            told = await self._origins.of(self._read)
-            if any(origin is not None and origin.lifecycle not in self._tables for _, origin in told):
+            found = await self._origins.of(self._read)
+            if any(origin is not None and origin.lifecycle not in self._tables for _, origin in found):
                 self._tables = await self._store.reads.lifecycles()
             self._read = []
-            for event, origin in told:
+            for event, origin in found:
                 self._count(event, origin)
-            return len(told)
+            return len(found)
 
     async def scrape(self) -> Sequence[Metric]:
         """Every metric as it stands. Without the database: what was counted, and that it is away."""
@@ -162,18 +162,18 @@ class MetricsFeed:
 
     def _hear(self, workers: Sequence[WorkerRow], *, count: bool = True) -> None:
         """What workers count themselves: the difference to what each said before, so that no sum ever falls."""
-        told = {worker.owner: (worker.stats.get("renewed", 0), conflicts(worker.stats)) for worker in workers}
-        for owner, (renewed, conflicted) in told.items():
-            before = self._told.get(owner, (0, 0))
+        counted = {worker.owner: (worker.stats.get("renewed", 0), conflicts(worker.stats)) for worker in workers}
+        for owner, (renewed, conflicted) in counted.items():
+            before = self._counted.get(owner, (0, 0))
             if count:
                 self.tally.count("lease_renewals_total", by=max(0, renewed - before[0]))
                 self.tally.count("claim_conflicts_total", by=max(0, conflicted - before[1]))
-        self._told = told
+        self._counted = counted
 
 
 def _code_of(event: Event) -> str:
     """The code of the error that an event records; its reason where it says none."""
-    said = json.loads(event.payload) if event.payload else {}
-    error = said.get("error") if isinstance(said, dict) else None
+    outcome = json.loads(event.payload) if event.payload else {}
+    error = outcome.get("error") if isinstance(outcome, dict) else None
     code = error.get("code") if isinstance(error, dict) else None
     return str(code or event.reason or "unknown")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.observe.metrics import Series, Tally
+from holdfast.observe.metrics import Counts, Series
 from holdfast.store.port import Store, WorkerRow
 from holdfast.views.queues import living
 
 Values = dict[tuple[str, ...], float]
 
 
-async def read_gauges(store: Store, tally: Tally, workers: Sequence[WorkerRow]) -> dict[str, Series]:
+async def read_gauges(store: Store, tally: Counts, workers: Sequence[WorkerRow]) -> dict[str, Series]:
     """Every gauge by its name. What had a series before and is empty now is told as 0, so that no line just ends."""
     now_ms = await store.now_ms()
     waiting, _ = await store.admin.dead.counts()
@@ -23,7 +23,7 @@ async def read_gauges(store: Store, tally: Tally, workers: Sequence[WorkerRow]) 
     }
 
 
-async def _inflight(store: Store, tally: Tally) -> Values:
+async def _inflight(store: Store, tally: Counts) -> Values:
     found: Values = {(kind,): 0 for kind in tally.types.known}
     for task, count in await store.admin.queues.leased_by_task():
         kind = (tally.types(task),)
@@ -31,7 +31,7 @@ async def _inflight(store: Store, tally: Tally) -> Values:
     return found
 
 
-async def _queues(store: Store, tally: Tally, now_ms: int) -> dict[str, Series]:
+async def _queues(store: Store, tally: Counts, now_ms: int) -> dict[str, Series]:
     empty: Values = {(name,): 0.0 for name in tally.queues.known}
     depth, due, age_s = dict(empty), dict(empty), dict(empty)
     for found in (await store.admin.queues.depths()).values():

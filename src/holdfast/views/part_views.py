@@ -29,15 +29,15 @@ def attempt_view(attempt: Attempt) -> dict[str, Any]:
 
 def log_view(signal: SignalRow) -> dict[str, Any]:
     """One line of a job's own log. Its time is the handler's; `id` leads on to what was said after it."""
-    said = json.loads(signal.payload) if signal.payload else {}
-    said = said if isinstance(said, dict) else {"event": str(said)}
-    at_ms = said.get("time_ms")
+    line = json.loads(signal.payload) if signal.payload else {}
+    line = line if isinstance(line, dict) else {"event": str(line)}
+    at_ms = line.get("time_ms")
     return {
         "id": signal.id,
         "at": iso(at_ms if isinstance(at_ms, int) else signal.at_ms),
-        "level": str(said.get("level", "info")),
-        "event": str(said.get("event", "")),
-        "fields": said.get("fields") or {},
+        "level": str(line.get("level", "info")),
+        "event": str(line.get("event", "")),
+        "fields": line.get("fields") or {},
         "attempt": signal.attempt,
         "actor": signal.actor,
     }

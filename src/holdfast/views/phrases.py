@@ -10,19 +10,19 @@ MESSAGE_CHARS = 160
 
 def error_of(outcome: str | None) -> str | None:
     """The code and the message of the error in an outcome; None when there is none."""
-    return _error(_said(outcome))
+    return _error(_outcome(outcome))
 
 
-def _said(text: str | None) -> Any:
+def _outcome(text: str | None) -> Any:
     try:
         return json.loads(text) if text else None
     except ValueError:
         return None
 
 
-def _error(said: Any) -> str | None:
+def _error(outcome: Any) -> str | None:
     """The code and the message of a recorded error, short enough for a sentence."""
-    error = said.get("error", said) if isinstance(said, dict) else None
+    error = outcome.get("error", outcome) if isinstance(outcome, dict) else None
     if not isinstance(error, dict) or not (error.get("code") or error.get("message")):
         return None
     words = " ".join(f"{error.get('code', 'error')}: {error.get('message', '')}".split())

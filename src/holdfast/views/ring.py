@@ -15,7 +15,7 @@ SPARE = 512
 """Removed in blocks: one at a time would move the whole list each time."""
 
 
-class Told(NamedTuple):
+class RingEntry(NamedTuple):
     """An event, whose it is, and its text on the wire: made once, however many read it."""
 
     event: Event
@@ -27,28 +27,28 @@ class Ring:
     """Holds everything behind `floor` up to `position`, and is bounded in events and in bytes."""
 
     def __init__(self, start: int, *, events: int = EVENTS, bytes_: int = BYTES) -> None:
-        self.floor = start
+        self.begins_behind = start
         self.position = start
-        self._told: list[Told] = []
+        self._entries: list[RingEntry] = []
         self._positions: list[int] = []
         self._events, self._bytes, self._held = events, bytes_, 0
 
-    def add(self, told: Sequence[Told]) -> None:
-        self._told += told
-        self._positions += [each.event.pos for each in told]
-        self._held += sum(len(each.text) for each in told)
-        if told:
+    def add(self, entries: Sequence[RingEntry]) -> None:
+        self._entries += entries
+        self._positions += [each.event.pos for each in entries]
+        self._held += sum(len(each.text) for each in entries)
+        if entries:
             self.position = self._positions[-1]
         spare = min(SPARE, self._events)
-        while len(self._told) > self._events + spare or self._held > self._bytes:
-            gone = min(spare, len(self._told))
-            self.floor = self._positions[gone - 1]
-            self._held -= sum(len(each.text) for each in self._told[:gone])
-            del self._told[:gone], self._positions[:gone]
+        while len(self._entries) > self._events + spare or self._held > self._bytes:
+            gone = min(spare, len(self._entries))
+            self.begins_behind = self._positions[gone - 1]
+            self._held -= sum(len(each.text) for each in self._entries[:gone])
+            del self._entries[:gone], self._positions[:gone]
 
-    def after(self, position: int, limit: int) -> list[Told] | None:
+    def after(self, position: int, limit: int) -> list[RingEntry] | None:
         """The next events behind a position; None when some of them are no longer here."""
-        if position < self.floor:
+        if position < self.begins_behind:
             return None
         first = bisect_right(self._positions, position)
-        return self._told[first : first + limit]
+        return self._entries[first : first + limit]

@@ -25,14 +25,14 @@ async def situation_of(store: Store, job: Job, app: str | None = None) -> Situat
     table = await store.table(job.lifecycle)
     events = await store.reads.events(job.id)
     pause = claimed_at_ms = beat_at_ms = done = total = letter = None
-    gate = None
+    limit = None
     workers = ahead = 0
     if job.state in table.claimable:
         pause = (await operating.pauses()).get(job.queue)
         if job.due_at_ms <= now_ms:
             claimed_at_ms = await operating.claimed_at_ms(job.queue, now_ms - LATELY_MS)
             ahead = await operating.ahead(job)
-            gate = await operating.gate(job)
+            limit = await operating.limit(job)
     if job.state in table.claimable or job.state in LEASED:
         crew = living(await store.admin.workers.list(), now_ms)
         workers = sum(job.queue in worker.queues for worker in crew)
@@ -57,7 +57,7 @@ async def situation_of(store: Store, job: Job, app: str | None = None) -> Situat
         done=done,
         total=total,
         letter=letter,
-        gate=gate,
+        limit=limit,
         app=app or "module:app",
         own=await views_of(job.lifecycle).words(store, job, events[-1] if events else None),
     )

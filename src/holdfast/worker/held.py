@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from holdfast.executors.port import Handle, Run, Stop
-from holdfast.kernel.outcome import SILENT, Said
+from holdfast.kernel.outcome import SILENT, Notes
 from holdfast.tasks.own_terms import Terms
 
 
@@ -26,14 +26,14 @@ class Held(Run):
     over: bool = False
     handle: Handle | None = None
     timer: asyncio.TimerHandle | None = None
-    said_s: float = 0.0
+    words_sent_s: float = 0.0
 
     @property
     def late(self) -> bool:
         """Whether its time is over, noticed or not: a handler may have kept the loop from looking."""
         return self.ends_s is not None and time.monotonic() > self.ends_s
 
-    def notes(self) -> Said:
+    def notes(self) -> Notes:
         return SILENT if self.handle is None else self.handle.notes()
 
     def begun(self, handle: Handle) -> None:

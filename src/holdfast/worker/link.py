@@ -38,8 +38,8 @@ class StoreLink:
         return [name for name, _ in await self._kept.steps(self._job.id)]
 
     async def step_undone(self, name: str) -> None:
-        said = encode({"step": name}, what="signal")
-        await self._store.jobs.signal([Signal(self._job.id, self._job.attempt, STEP_UNDONE, self._owner, said)])
+        payload = encode({"step": name}, what="signal")
+        await self._store.jobs.signal([Signal(self._job.id, self._job.attempt, STEP_UNDONE, self._owner, payload)])
 
     def _ours(self, kept: bool) -> None:
         if not kept:

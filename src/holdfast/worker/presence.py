@@ -18,7 +18,7 @@ FORGET_MS = 24 * 3_600_000
 log = get_logger("holdfast.roster")
 
 
-class Roster:
+class Presence:
     """One worker's entry, kept fresh, and its view of the queues."""
 
     def __init__(self, store: Store, owner: str, queues: Mapping[str, int], concurrency: int) -> None:

@@ -56,7 +56,7 @@ Renew = Callable[[list[Lease]], Awaitable[list[str]]]
 """Renews leases from here, and says which are lost: for as long as the heart is still starting."""
 
 
-class Heartbeat:
+class Renewer:
     """Owns the side process; starts it again when it dies. With `at_once` it is ready before it has to be."""
 
     def __init__(
@@ -146,15 +146,15 @@ class Heartbeat:
 
     async def _listen(self, stdout: asyncio.StreamReader) -> None:
         while line := await stdout.readline():
-            said = msgspec.json.decode(line)
-            if "error" in said:
-                log.warning("renewal_failed", error=said["error"])
+            answer = msgspec.json.decode(line)
+            if "error" in answer:
+                log.warning("renewal_failed", error=answer["error"])
                 continue
             if not self.ready:
                 self.ready = True
                 log.debug("heart_ready", pid=self.pid)
-            if "kept" in said:
-                self._renewed(map(tuple, said["kept"]), map(tuple, said["lost"]), said["at_s"])
+            if "kept" in answer:
+                self._renewed(map(tuple, answer["kept"]), map(tuple, answer["lost"]), answer["at_s"])
 
     def _renewed(self, kept: Iterable[tuple[str, int]], lost: Iterable[tuple[str, int]], at_s: float) -> None:
         for lease in kept:

@@ -35,7 +35,7 @@ RENEWAL_S = 10.0
 """A renewal that takes longer is given up: the connection may be half open."""
 
 
-class Heart:
+class Leases:
     """Leases, how often each is renewed, and when it is due next."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ def _answers(pid: int) -> bool:
 
 
 async def beat(url: str, owner: str, pid: int, at_once: bool) -> None:
-    heart = Heart()
+    held = Leases()
     store: Store | None = None
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 24)
@@ -114,10 +114,10 @@ async def beat(url: str, owner: str, pid: int, at_once: bool) -> None:
 
     async def listen() -> None:
         while line := await reader.readline():
-            heart.tell(msgspec.json.decode(line))
+            held.tell(msgspec.json.decode(line))
         nonlocal ended
         ended = True
-        heart.sooner.set()
+        held.sooner.set()
 
     async def opened() -> Store:
         from holdfast.store.open import open_store
@@ -132,12 +132,12 @@ async def beat(url: str, owner: str, pid: int, at_once: bool) -> None:
 
     listening = asyncio.create_task(listen())
     while not ended:
-        if store is None and (at_once or heart.soonest_s < time.monotonic() + AHEAD_S):
+        if store is None and (at_once or held.soonest_s < time.monotonic() + AHEAD_S):
             store = await opened()
             continue  # the worker may have ended meanwhile, and a wait would not hear of it
-        await heart.wait()
+        await held.wait()
         now_s = time.monotonic()
-        if store is None or not (due := heart.due(now_s)) or not alive(pid):
+        if store is None or not (due := held.due(now_s)) or not alive(pid):
             continue
         try:
             async with asyncio.timeout(RENEWAL_S):
@@ -148,9 +148,9 @@ async def beat(url: str, owner: str, pid: int, at_once: bool) -> None:
             continue
         kept = [lease for lease in due if lease.job_id not in lost]
         gone = [lease for lease in due if lease.job_id in lost]
-        heart.renewed(kept, now_s)
+        held.renewed(kept, now_s)
         for lease in gone:
-            heart.leases.pop(lease, None)
+            held.leases.pop(lease, None)
         say(kept=kept, lost=gone, at_s=now_s)
     listening.cancel()
     if store is not None:

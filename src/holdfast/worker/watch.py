@@ -69,21 +69,21 @@ class Watch:
         words = QUIET if held.handle is None else held.handle.poll()
         if words is QUIET:
             return []
-        said = [(LOG, line) for line in words.lines]
+        found = [(LOG, line) for line in words.lines]
         if words.progress is not None:
-            said.append((PROGRESS, words.progress))
-        return [Signal(held.job.id, held.job.attempt, kind, self._owner, payload) for kind, payload in said]
+            found.append((PROGRESS, words.progress))
+        return [Signal(held.job.id, held.job.attempt, kind, self._owner, payload) for kind, payload in found]
 
     async def say_progress(self, now_s: float) -> None:
         """What was said, at most once a second for each job."""
-        said, self._last_words = self._last_words, []
+        signals, self._last_words = self._last_words, []
         for held in self._running.values():
-            if now_s - held.said_s >= SAY_EVERY_S and (words := self.words(held)):
-                held.said_s = now_s
-                said += words
+            if now_s - held.words_sent_s >= SAY_EVERY_S and (words := self.words(held)):
+                held.words_sent_s = now_s
+                signals += words
         try:
-            await self._store.jobs.signal(said)
+            await self._store.jobs.signal(signals)
         except Exception as error:
-            if passing(error) and len(said) < MOST_WORDS:
-                self._last_words = said + self._last_words
+            if passing(error) and len(signals) < MOST_WORDS:
+                self._last_words = signals + self._last_words
             raise

@@ -28,8 +28,8 @@ from holdfast.worker.application import Application
 from holdfast.worker.held import Held
 from holdfast.worker.letting_go import LettingGo
 from holdfast.worker.link import StoreLink
-from holdfast.worker.presence import Roster
-from holdfast.worker.renewer import Heartbeat, renewed_soon
+from holdfast.worker.presence import Presence
+from holdfast.worker.renewer import Renewer, renewed_soon
 from holdfast.worker.runs import Runs, crash
 from holdfast.worker.slots import Slots
 from holdfast.worker.watch import Watch
@@ -75,8 +75,8 @@ class Worker:
         self._free = asyncio.Event()
         self._claiming: asyncio.Task[None] | None = None
         self._loops: list[asyncio.Task[None]] = []
-        self.heart: Heartbeat | None = None
-        self._use_heart = heartbeat
+        self.renewer: Renewer | None = None
+        self._renews = heartbeat
 
     async def start(self) -> None:
         self.store = await self.application.opened()
@@ -88,24 +88,24 @@ class Worker:
         self._slots = Slots(self._runs.run)
         self._letting_go = LettingGo(self.store, self.owner)
         self._watch = Watch(self.store, self.owner, self.running, self._lose)
-        self._roster = Roster(self.store, self.owner, self.queues, self.concurrency)
-        await self._roster.seen(self.stats())
-        if self._use_heart:
+        self._presence = Presence(self.store, self.owner, self.queues, self.concurrency)
+        await self._presence.seen(self.stats())
+        if self._renews:
             renew = partial(self.store.jobs.renew, self.owner)
             at_once = renewed_soon(self.application.registry)
-            self.heart = Heartbeat(self.application.url, self.owner, self._lose, renew, at_once=at_once)
-            await self.heart.start()
+            self.renewer = Renewer(self.application.url, self.owner, self._lose, renew, at_once=at_once)
+            await self.renewer.start()
         self._claiming = asyncio.create_task(self._claim(), name="holdfast-claim")
         self._loops = [
             asyncio.create_task(self._watch.run(), name="holdfast-watch"),
-            asyncio.create_task(self._roster.run(self.stats), name="holdfast-roster"),
+            asyncio.create_task(self._presence.run(self.stats), name="holdfast-presence"),
             asyncio.create_task(self.store.wakeups.listen(), name="holdfast-listen"),
         ]
 
     def stats(self) -> dict[str, int]:
-        heart, writer = self.heart, self.writer
-        told = {"running": len(self.running), "claimed": self.claimed, "written": writer.written, "lost": self.lost}
-        return told | {"refused": writer.refused, "renewed": heart.renewals if heart else 0}
+        renewer, writer = self.renewer, self.writer
+        figures = {"running": len(self.running), "claimed": self.claimed, "written": writer.written, "lost": self.lost}
+        return figures | {"refused": writer.refused, "renewed": renewer.renewals if renewer else 0}
 
     async def _claim(self) -> None:
         """Claim up to the free slots, for as long as the worker runs."""
@@ -126,7 +126,7 @@ class Worker:
                 jobs, lost = await self._take(free), False
                 if not jobs and since_s - looked_over_s >= POLL_S:
                     looked_over_s, lost = since_s, True
-                    jobs = await self.store.jobs.take_over(await self._roster.open_queues(), free, self.owner)
+                    jobs = await self.store.jobs.take_over(await self._presence.open_queues(), free, self.owner)
             except Exception as error:  # the database is away: the claim is tried again, whatever it was
                 log.warning("claim_failed", error=str(error))
                 await asyncio.sleep(POLL_S)
@@ -138,7 +138,7 @@ class Worker:
                 await wakeups.wait(ticket, POLL_S if opens_in_s is None else min(POLL_S, opens_in_s))
 
     async def _take(self, limit: int) -> list[Job]:
-        queues = await self._roster.open_queues()
+        queues = await self._presence.open_queues()
         return await self.store.jobs.claim(list(queues) if self._alike else queues, limit, self.owner) if queues else []
 
     def _dispatch(self, jobs: list[Job], since_s: float, lost: bool) -> None:
@@ -159,9 +159,9 @@ class Worker:
             since = job.attempt - 1 if lost else None
             known.append(held := Held(job, task, self._links, None, terms_of(job, task), since_s, since))
             alike.setdefault((task.lifecycle.policies.heartbeat_ms, held.terms.timeout_ms), []).append(job)
-        if self.heart is not None:
+        if self.renewer is not None:
             for (heartbeat_ms, timeout_ms), held_alike in alike.items():
-                self.heart.hold(held_alike, heartbeat_ms, since_s, timeout_ms)
+                self.renewer.hold(held_alike, heartbeat_ms, since_s, timeout_ms)
         self.running.update((held.job.id, held) for held in known)
         self._slots.add(known)
 
@@ -184,7 +184,7 @@ class Worker:
             chance=random.random(),  # noqa: S311 - spreads back-offs, guards nothing
             retry=held.terms.retry,
             on_exhausted=task.on_exhausted,
-            said=held.notes(),
+            notes=held.notes(),
         )
         if follow is not None:
             move = move._replace(follow=follow)
@@ -223,8 +223,8 @@ class Worker:
         self._free.set()
 
     def _release(self, job: Job) -> None:
-        if self.heart is not None:
-            self.heart.release([(job.id, job.attempt)])
+        if self.renewer is not None:
+            self.renewer.release([(job.id, job.attempt)])
 
     def _hand_back(self, job: Job, reason: str, delay_ms: int = 0) -> None:
         table = self.application.tables[job.lifecycle]
@@ -240,13 +240,13 @@ class Worker:
         self._letting_go.end(Lease(job.id, job.attempt))
 
     def _wrote(self, changes: list[Change]) -> None:
-        if self.heart is not None:
-            self.heart.release([move[:2] for change in changes for move in change.moves])
+        if self.renewer is not None:
+            self.renewer.release([move[:2] for change in changes for move in change.moves])
         self._free.set()
-        if self.store.jobs.gated or any(change.lifecycle.in_graphs for change in changes):
+        if self.store.jobs.limited or any(change.lifecycle.in_graphs for change in changes):
             self.store.wakeups.ring()  # what ended may have made room for another, or was waited for
         elif any(change.path[-1].target.value in change.lifecycle.claimable for change in changes):
-            self.store.wakeups.ring_here()
+            self.store.wakeups.ring_near()
 
     def hurry(self) -> None:
         """Wait no longer for what still runs."""
@@ -256,7 +256,7 @@ class Worker:
         """Stop claiming, let work end within the grace, hand back the rest at once."""
         self._stopping = True
         self._free.set()
-        self.store.wakeups.ring_here()
+        self.store.wakeups.ring_near()
         if self._claiming is not None:
             # Not cancelled while it may be at it: what it has won would wait for its lease to end.
             await asyncio.wait([self._claiming], timeout=LAST_WRITE_S)
@@ -275,8 +275,8 @@ class Worker:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
         await self._farewell()
-        if self.heart is not None:
-            await self.heart.stop()
+        if self.renewer is not None:
+            await self.renewer.stop()
         await self._slots.close()
         await self._runs.close()
 
@@ -285,7 +285,7 @@ class Worker:
             async with asyncio.timeout(LAST_WRITE_S):
                 await self._letting_go.done()
                 await self._watch.say_progress(time.monotonic())
-                await self._roster.gone()
+                await self._presence.gone()
         except Exception as error:  # the database is away: leases and entry run out by themselves
             log.warning("farewell_failed", error=str(error))
 

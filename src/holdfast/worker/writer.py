@@ -79,7 +79,7 @@ class Writer:
                 applied = await self._store.jobs.apply(changes, signals)
             except Exception as error:
                 if not passing(error):
-                    await self._write_apart(changes, signals, error)
+                    await self._write_one_by_one(changes, signals, error)
                     return
                 in_doubt = True
                 log.warning("write_failed", error=str(error), changes=len(changes), retry_in_s=pause)
@@ -89,7 +89,7 @@ class Writer:
                 self._count(changes, applied, in_doubt)
                 return
 
-    async def _write_apart(self, changes: list[Change], signals: list[Signal], error: Exception) -> None:
+    async def _write_one_by_one(self, changes: list[Change], signals: list[Signal], error: Exception) -> None:
         """The database will not have these together: one of them is at fault, and the others need not suffer."""
         if signals:
             log.error("signals_refused", signals=len(signals), error=str(error))  # words, not work

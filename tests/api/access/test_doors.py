@@ -11,7 +11,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from holdfast.api.access.admission import Doors
+from holdfast.api.access.admission import RequestAdmission
 from holdfast.api.access.scopes import UNDECLARED, RouteMap, bare
 from holdfast.api.headers import AnswerHeaders
 from holdfast.api.problems.handlers import LastResort
@@ -38,7 +38,9 @@ def doors_alone(shell: Shell) -> ASGIApp:
     """The doors before nothing: whether a request is let in, without what its route would do."""
     inner = AnswerHeaders(
         LastResort(
-            Doors(nothing, engine=shell.engine._inside, settings=shell.settings, routes=shell.app.state.route_map)
+            RequestAdmission(
+                nothing, engine=shell.engine._inside, settings=shell.settings, routes=shell.app.state.route_map
+            )
         )
     )
 
@@ -229,7 +231,7 @@ def test_the_application_stands_behind_its_doors(shell: Shell) -> None:
     order: list[object] = [middleware.cls for middleware in shell.app.user_middleware]
     # Headers on whatever is answered; nothing between the doors and what answers for their failure.
     assert order[0] is AnswerHeaders
-    assert order[-2:] == [LastResort, Doors]
+    assert order[-2:] == [LastResort, RequestAdmission]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost", "LocalHost"])

@@ -7,7 +7,7 @@ import pytest
 from holdfast import Engine
 from holdfast.catalog import BUILT_IN
 from holdfast.testing import MovableClock, drain
-from holdfast.worker.presence import Roster
+from holdfast.worker.presence import Presence
 from tests.api.calling import Client
 from tests.cli.seeds import REVIEW
 
@@ -36,7 +36,7 @@ def test_workers_and_leases(client: Client, engine: Engine, clock: MovableClock)
 
     async def work() -> None:
         store = await engine._inside.opened()
-        await Roster(store, "w", {"default": 1}, 4).seen({"running": 1})
+        await Presence(store, "w", {"default": 1}, 4).seen({"running": 1})
         await store.jobs.claim(["default"], 1, "w")
 
     engine._inside.portal.call(work())

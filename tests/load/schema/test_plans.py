@@ -14,7 +14,7 @@ from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Failure, Spec
 from holdfast.kernel.move import Change, move
 from holdfast.kernel.settle import dead_letter
-from holdfast.observe.metrics import Tally
+from holdfast.observe.metrics import Counts
 from holdfast.store.port import Filter, Lease, Signal, Wanted
 from holdfast.store.statements import FILTERS
 from holdfast.store.store import SqlStore
@@ -128,7 +128,7 @@ async def use_reads(store: SqlStore, job_id: str) -> None:
     await store.admin.dead.page(Wanted(task="task1"), steps=100)
     await store.admin.dead.groups()
     await store.admin.queues.leases()
-    await read_gauges(store, Tally(), [])
+    await read_gauges(store, Counts(), [])
 
 
 HOT = {

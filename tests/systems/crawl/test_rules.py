@@ -18,7 +18,7 @@ from holdfast.store.port import Store
 from holdfast.systems.crawl.lifecycle import CRAWL
 from holdfast.testing import MovableClock, drain
 from holdfast.views.job import job_view
-from holdfast.worker.renewer_process import Heart
+from holdfast.worker.renewer_process import Leases
 from tests.app import note, noted
 from tests.engines import engine_on, on_store
 from tests.working import events_of, job_of, signals_of, until, working
@@ -227,11 +227,11 @@ def test_a_beat_every_10_s_and_after_90_s_of_silence_timeout_soft(database: str)
         # A worker tells its heart to beat every 10 s, and the heart does.
         with working(app, heartbeat=True) as worker:
             beating = crawl.submit()
-            heart = worker.heart
+            heart = worker.renewer
             assert heart is not None
             [hold] = until(lambda: list(heart._holds.values()))
             assert (hold.every_ms, hold.lease_s) == (10_000, 90.0)
-            told = Heart()
+            told = Leases()
             told.tell([hold.every_ms, 1_000.0, [["a", 1]], [], None])
             assert [told.due(at_s) != [] for at_s in (1_009.9, 1_010.0)] == [False, True]
             told.renewed(told.due(1_010.0), 1_010.0)

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.api.access.keys import LOCAL, NOBODY, Caller, Keyring
 from holdfast.api.access.keys import Scope as KeyScope
-from holdfast.api.access.limits import Body, RateLimit, Room, too_large
+from holdfast.api.access.limits import IncomingBody, RateLimit, Room, too_large
 from holdfast.api.access.origins import check_host, check_origin, check_unsafe_get
 from holdfast.api.access.scopes import Passage, RouteMap
 from holdfast.api.problems.kinds import Problem
@@ -23,7 +23,7 @@ POLICY_VIOLATION = 1008
 CHALLENGE = 'Bearer realm="holdfast"'
 
 
-class Doors:
+class RequestAdmission:
     """Host, origin, key, rate, scope, room, body. Whoever is refused gets a problem."""
 
     def __init__(self, app: ASGIApp, *, engine: Inside, settings: ApiSettings, routes: RouteMap) -> None:
@@ -112,12 +112,12 @@ class Doors:
 
     def _measured(self, scope: Scope, receive: Receive) -> Receive:
         headers, settings = Headers(scope=scope), self._settings
-        said = headers.get("content-length", "")
-        if said.isdecimal() and int(said[:20]) > settings.body_limit:
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length[:20]) > settings.body_limit:
             raise too_large(settings.body_limit)
         is_json = "json" in headers.get("content-type", "json")
         depth = settings.depth_limit if is_json else None
-        return Body(receive, limit=settings.body_limit, timeout_s=settings.body_timeout_s, depth=depth)
+        return IncomingBody(receive, limit=settings.body_limit, timeout_s=settings.body_timeout_s, depth=depth)
 
 
 def _too_small(caller: Caller, needed: KeyScope) -> Problem:

@@ -74,7 +74,7 @@ class Room:
             self.taken -= 1
 
 
-class Body:
+class IncomingBody:
     """A request's body as it comes in: counted, measured and timed before anybody keeps it."""
 
     def __init__(self, receive: Receive, *, limit: int, timeout_s: float, depth: int | None) -> None:

@@ -17,9 +17,9 @@ def check_host(headers: Headers, known: Collection[str] | None) -> None:
     """Refuse a Host that is not ours: a name that an attacker made to mean 127.0.0.1 is how pages reach it."""
     if known is None:
         return
-    said = headers.get("host", "")
-    if name_of(said) not in known:
-        detail = f"the Host header says {said[:100]!r}; this server answers to {', '.join(sorted(known))}"
+    host = headers.get("host", "")
+    if name_of(host) not in known:
+        detail = f"the Host header says {host[:100]!r}; this server answers to {', '.join(sorted(known))}"
         raise Problem("misdirected", detail, field="Host", allowed=sorted(known))
 
 

@@ -103,7 +103,7 @@ class RouteMap:
     def find(self, method: str, path: str) -> Passage:
         """The route's passage. The problem where there is none: not this path, or not with this method."""
         allowed: set[str] = set()
-        here: frozenset[str] = frozenset()
+        allowed_here: frozenset[str] = frozenset()
         for methods, pattern, passage in self._routes:
             if not pattern.match(path):
                 continue
@@ -111,10 +111,10 @@ class RouteMap:
                 return passage
             allowed |= methods
             if passage.template == path:
-                here |= methods
+                allowed_here |= methods
         if not allowed:
             raise Problem("not_found", "nothing is served at this path; /api/docs lists what is")
         # A path that is spelled out is itself, and not one of those that have a parameter there.
-        methods_text = ", ".join(known := sorted(here or allowed))
+        methods_text = ", ".join(known := sorted(allowed_here or allowed))
         detail = f"this path takes {methods_text}"
         raise Problem("method_not_allowed", detail, allowed=known, headers={"Allow": methods_text})

@@ -20,8 +20,8 @@ from holdfast.api.shapes.pages import STEPS, Cursor, before_of, cursor_of, gathe
 from holdfast.commands import replay as replaying
 from holdfast.commands.anew import checker
 from holdfast.kernel.job import DLQ_REASONS, DLQ_STAGES
-from holdfast.store.port import Letter as Kept
-from holdfast.store.port import Letters as Found
+from holdfast.store.port import DeadLetter as Kept
+from holdfast.store.port import DeadPage as Found
 from holdfast.store.port import Store, Wanted
 from holdfast.views.letters import group_view, letter_view, matching
 from holdfast.views.listing import LARGEST_PAGE
@@ -115,7 +115,7 @@ async def discard(request: Request, body: Letters, once: OnceDep) -> Response:
     return await once.several(discard)
 
 
-class Chosen(NamedTuple):
+class ChosenLetters(NamedTuple):
     """Letters, why others that were named are left, and whether there are more than one request changes."""
 
     letters: list[Kept]
@@ -123,7 +123,7 @@ class Chosen(NamedTuple):
     more: bool = False
 
 
-async def _chosen(store: Store, body: Letters) -> Chosen:
+async def _chosen(store: Store, body: Letters) -> ChosenLetters:
     ways = [name for name in ("ids", "group", "filter") if getattr(body, name) is not None]
     if len(ways) != 1:
         detail = "choose letters by one of ids, group and filter"
@@ -131,11 +131,11 @@ async def _chosen(store: Store, body: Letters) -> Chosen:
     if body.ids is None:
         filter = body.filter or LetterFilter(group=body.group)
         found = await matching(store, _wanted(filter, "invalid_field"), MOST + 1)
-        return Chosen(found[:MOST], {}, len(found) > MOST)
+        return ChosenLetters(found[:MOST], {}, len(found) > MOST)
     wanted = list(dict.fromkeys(job_id.lower() for job_id in body.ids))
     of_ids = {letter.job_id: letter for letter in await store.admin.dead.of(wanted)}
     left = {job_id: "it has no dead letter" for job_id in wanted if job_id not in of_ids}
-    return Chosen([letter for job_id in wanted if (letter := of_ids.get(job_id))], left)
+    return ChosenLetters([letter for job_id in wanted if (letter := of_ids.get(job_id))], left)
 
 
 def _wanted(filter: LetterFilter, code: str) -> Wanted:

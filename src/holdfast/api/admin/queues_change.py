@@ -31,8 +31,8 @@ async def pause(request: Request, name: Name, once: OnceDep, body: Why | None = 
         operating = once.store.admin.queues
         await operating.pause(name, body.reason if body else None)
         pause = (await operating.pauses()).get(name)
-        told = {"reason": pause.reason, "since": iso(pause.at_ms)} if pause else {"reason": None, "since": None}
-        return reply(200, {"queue": name, "paused": True, **told})
+        pause_view = {"reason": pause.reason, "since": iso(pause.at_ms)} if pause else {"reason": None, "since": None}
+        return reply(200, {"queue": name, "paused": True, **pause_view})
 
     return await once.several(pause)
 

@@ -11,7 +11,7 @@ from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep
 from holdfast.api.jobs.idempotency import Once, OnceDep, Reply, reply
-from holdfast.api.jobs.replies import told
+from holdfast.api.jobs.replies import job_answer
 from holdfast.api.problems.kinds import missing
 from holdfast.api.shapes.bodies import UNSTORABLE, Why
 from holdfast.api.shapes.change import ScheduleChanged, ScheduleDeleted
@@ -54,7 +54,7 @@ async def run(request: Request, name: str, once: OnceDep, caller: CallerDep) -> 
         spec = spec._replace(actor=origin.actor, correlation_id=origin.correlation_id)
         return await once.store.jobs.make([spec._replace(trace_id=origin.trace_id or spec.trace_id)], ask)
 
-    return await once.run(make, lambda done: told(done, done.one.job_id, once.store.tables, 201))
+    return await once.run(make, lambda done: job_answer(done, done.one.job_id, once.store.tables, 201))
 
 
 @router.delete("/schedules/{name}", responses={200: {"model": ScheduleDeleted}})

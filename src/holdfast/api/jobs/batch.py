@@ -13,7 +13,7 @@ from holdfast.api.deps import CallerDep, EngineDep
 from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import Problem, refusal
 from holdfast.api.shapes.change import BatchAnswer
-from holdfast.api.shapes.forms import Origin, origin_of
+from holdfast.api.shapes.forms import Asker, origin_of
 from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, Batch
 from holdfast.api.shapes.pages import known_only
 from holdfast.api.shapes.specs import spec_of
@@ -47,10 +47,10 @@ async def create_batch(request: Request, body: Batch, engine: EngineDep, caller:
             at = next(i for i, spec in enumerate(specs) if spec.key == held.key and _scope(spec) == held.scope)
             raise refusal("duplicate_key", held, field=f"jobs[{at}].key") from None
 
-    return await once.run(make, lambda done: _told(specs, done.made))
+    return await once.run(make, lambda done: _answer(specs, done.made))
 
 
-def _specs(engine: Inside, body: Batch, origin: Origin) -> list[Spec]:
+def _specs(engine: Inside, body: Batch, origin: Asker) -> list[Spec]:
     specs: list[Spec] = []
     wrong: list[Problem] = []
     for at, item in enumerate(body.jobs):
@@ -63,7 +63,7 @@ def _specs(engine: Inside, body: Batch, origin: Origin) -> list[Spec]:
             wrong.append(problem)
     if wrong:
         first = wrong[0]
-        told = [{"field": each.field, "detail": each.detail} for each in wrong[:SHOWN]]
+        details = [{"field": each.field, "detail": each.detail} for each in wrong[:SHOWN]]
         raise Problem(
             # A task that does not exist is here a field that is wrong, not a path.
             "invalid_field" if first.code == "not_found" else first.code,
@@ -71,12 +71,12 @@ def _specs(engine: Inside, body: Batch, origin: Origin) -> list[Spec]:
             field=first.field,
             allowed=first.allowed,
             about=first.about,
-            errors=told if len(told) > 1 else (),
+            errors=details if len(details) > 1 else (),
         )
     return specs
 
 
-def _told(specs: list[Spec], answers: list[Submitted]) -> Reply:
+def _answer(specs: list[Spec], answers: list[Submitted]) -> Reply:
     items: list[dict[str, Any]] = [
         {
             "id": answer.job_id,

@@ -13,7 +13,7 @@ from holdfast.api.access.scopes import needs
 from holdfast.api.deps import EngineDep
 from holdfast.api.jobs.idempotency import Once, OnceDep, Reply, reply
 from holdfast.api.jobs.read import job_of
-from holdfast.api.jobs.replies import IfMatch, no_job, told, versions_of
+from holdfast.api.jobs.replies import IfMatch, job_answer, no_job, versions_of
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.bodies import Cancel, Reason, Replay, Why
 from holdfast.api.shapes.change import Deleted, ReplayedJob, RetriedJob
@@ -49,7 +49,7 @@ async def _change(
             raise no_job(error, job_id) from None
 
     def as_job(done: Facts) -> Reply:
-        return told(done, named, once.store.tables) if tell is None else tell(done, named)
+        return job_answer(done, named, once.store.tables) if tell is None else tell(done, named)
 
     return await once.run(change, as_job, versions_of(if_match))
 
@@ -112,8 +112,8 @@ async def retry(
 
     def tell(done: Facts, job_id: str) -> Reply:
         if (made := done.became.get(job_id)) is None:
-            return told(done, job_id, once.store.tables, is_new=False)
-        return told(done, made.job_id, once.store.tables, is_new=True, retry_of=job_id)
+            return job_answer(done, job_id, once.store.tables, is_new=False)
+        return job_answer(done, made.job_id, once.store.tables, is_new=True, retry_of=job_id)
 
     return await _change(once, id, retrying(reason, once.actor, checker(engine.registry)), if_match, tell)
 
@@ -130,7 +130,7 @@ async def replay(
     def tell(done: Facts, job_id: str) -> Reply:
         made = done.became[job_id]
         status = 201 if made.created else 200
-        return told(done, made.job_id, once.store.tables, status, created=made.created, replay_of=job_id)
+        return job_answer(done, made.job_id, once.store.tables, status, created=made.created, replay_of=job_id)
 
     decide = replaying(asked.edits, checker(engine.registry), once.actor, asked.reason)
     return await _change(once, id, decide, if_match, tell)

@@ -15,7 +15,7 @@ from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep, StoreDep
 from holdfast.api.jobs.idempotency import OnceDep, Reply, respond
-from holdfast.api.jobs.replies import job_as_it_is, told
+from holdfast.api.jobs.replies import job_answer, job_as_it_is
 from holdfast.api.jobs.waiting import over_by_then, place
 from holdfast.api.settings import ApiSettings
 from holdfast.api.shapes.bodies import LONGEST_WAIT_S, TaskJob
@@ -42,9 +42,9 @@ NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 def _seconds(value: str) -> float:
     """`?wait=true` waits as long as is usual, `?wait=30` so many seconds."""
-    said = {"true": AS_USUAL, "false": 0.0}.get(value.lower())
-    if said is not None:
-        return said
+    known = {"true": AS_USUAL, "false": 0.0}.get(value.lower())
+    if known is not None:
+        return known
     if NUMBER.fullmatch(value) is None or float(value) > LONGEST_WAIT_S:
         raise ValueError(f"use true, false or a number of seconds up to {LONGEST_WAIT_S:.0f}")
     return float(value)
@@ -87,8 +87,8 @@ async def create(
 
 def _wait_s(parameter: float | None, body: TaskJob | TypedJob, settings: ApiSettings) -> float:
     """How long to wait: the parameter's word before the body's, and no longer than this server does."""
-    said = body.wait if parameter is None else parameter
-    return min(settings.wait_s if said is None or said == AS_USUAL else said, settings.longest_wait_s)
+    wanted = body.wait if parameter is None else parameter
+    return min(settings.wait_s if wanted is None or wanted == AS_USUAL else wanted, settings.longest_wait_s)
 
 
 def _tell(body: TaskJob | TypedJob, tables: Mapping[str, Lifecycle]) -> Callable[[Facts], Reply]:
@@ -97,14 +97,14 @@ def _tell(body: TaskJob | TypedJob, tables: Mapping[str, Lifecycle]) -> Callable
         more: dict[str, Any] = {"created": made.created}
         if not made.created:
             more["message"] = EXISTS.format(what=form_of(body).key if isinstance(body, TypedJob) else "key")
-        return told(done, made.job_id, tables, 201 if made.created else 200, **more)
+        return job_answer(done, made.job_id, tables, 201 if made.created else 200, **more)
 
     return tell
 
 
 async def _awaited(request: Request, store: Store, made: Reply, wait_s: float) -> Reply:
     """The finished job in place of the created one; 202 and the job as it stands when the time is over."""
-    said = json.loads(made.body)
-    over = await over_by_then(request, store, said["id"], wait_s)
-    kept = {name: said[name] for name in ("created", "message") if name in said}
-    return await job_as_it_is(store, said["id"], 202 if over is None else 200, **kept)
+    answer = json.loads(made.body)
+    over = await over_by_then(request, store, answer["id"], wait_s)
+    kept = {name: answer[name] for name in ("created", "message") if name in answer}
+    return await job_as_it_is(store, answer["id"], 202 if over is None else 200, **kept)

@@ -15,7 +15,7 @@ from starlette.types import Message, Send
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
-from holdfast.api.jobs.hub import HubDep
+from holdfast.api.jobs.streams import StreamsDep
 from holdfast.api.problems.kinds import Problem, refusal
 from holdfast.api.shapes.pages import known_only
 from holdfast.observe.logs import get_logger
@@ -71,7 +71,7 @@ async def _ended_well(chunks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
 @needs(Scope.READ, is_stream=True)
 async def follow_events(
     request: Request,
-    hub: HubDep,
+    streams: StreamsDep,
     store: StoreDep,
     job: Annotated[list[str], Query(description="Only of these jobs.")] = [],  # noqa: B006 - FastAPI copies it
     task: Annotated[list[str], Query(description="Only of jobs of these tasks.")] = [],  # noqa: B006
@@ -91,18 +91,18 @@ async def follow_events(
     the position reached.
     """
     known_only(request, FILTERS | {"after"}, many=FILTERS)
-    hub.check_room()
+    streams.check_room()
     tables = await store.reads.lifecycles()
     try:
         chosen = wanted(tables, jobs=job, tasks=task, queues=queue, lifecycles=lifecycle, states=state)
     except FilterError as wrong:
         raise refusal("invalid_parameter", wrong) from None
-    begin = await hub.now()
+    begin = await streams.now()
     if last_event_id is not None:
         begin = await _position(store, LAST_ID, last_event_id)
     elif after is not None:
         begin = await _position(store, "after", after)
-    return Stream(hub.stream(begin, chosen))
+    return Stream(streams.stream(begin, chosen))
 
 
 async def _position(store: Store, name: str, text: str) -> int:
@@ -112,6 +112,6 @@ async def _position(store: Store, name: str, text: str) -> int:
     seal = await store.reads.last_seal()
     end = max(await store.reads.last_pos(), 0 if seal is None else seal.last_pos)
     if position > end:
-        said = f"{name} is {position}, and the log ends at {end}: use an id that this server gave out, or 0"
-        raise Problem("invalid_parameter", said, field=name)
+        detail = f"{name} is {position}, and the log ends at {end}: use an id that this server gave out, or 0"
+        raise Problem("invalid_parameter", detail, field=name)
     return position

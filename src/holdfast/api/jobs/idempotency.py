@@ -103,10 +103,10 @@ class Once:
 
         async def change(ask: Ask) -> Facts:
             made = await act()
-            done = Facts(told={"status": str(made.status), "body": made.body})
+            done = Facts(answer={"status": str(made.status), "body": made.body})
             return done if ask.op_id is None else await self.store.admin.answers.keep(ask, done)
 
-        return await self.run(change, lambda done: Reply(int(done.told["status"]), done.told["body"]), looks=True)
+        return await self.run(change, lambda done: Reply(int(done.answer["status"]), done.answer["body"]), looks=True)
 
     async def _made(self, change: Callable[[Ask], Awaitable[Facts]], ask: Ask) -> Facts:
         try:
@@ -158,8 +158,8 @@ def ask_of(key: str | None, caller: Caller, method: str, path: str, body: bytes)
 def _canonical(body: bytes) -> bytes:
     """The same for bodies that say the same, whatever their spaces and the order of their fields."""
     try:
-        said = json.loads(body) if body.strip() else {}
-        return json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
+        document = json.loads(body) if body.strip() else {}
+        return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
     except (ValueError, RecursionError):
         return body
 

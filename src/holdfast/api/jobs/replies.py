@@ -36,7 +36,7 @@ def job_reply(
     return reply(status, view, ETag=f'"{job.version}"', Location=f"/api/jobs/{job.id}")
 
 
-def told(done: Facts, job_id: str, tables: Tables, status: int = 200, **more: Any) -> Reply:
+def job_answer(done: Facts, job_id: str, tables: Tables, status: int = 200, **more: Any) -> Reply:
     """One of the jobs that something was done to, as it stood then."""
     job = done.jobs[job_id]
     signals = [signal for signal in done.progress if signal.job_id == job_id]

@@ -16,7 +16,7 @@ from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, Stream
-from holdfast.api.jobs.hub import Hub, HubDep
+from holdfast.api.jobs.streams import Streams, StreamsDep
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.pages import known_only
 from holdfast.kernel.event import Event
@@ -38,7 +38,7 @@ AT_ONCE = 500
 router = APIRouter(tags=["jobs"])
 
 
-class Place(NamedTuple):
+class StreamPlace(NamedTuple):
     """How far a stream is: the job's last event, its last signal, and whether its end was told."""
 
     seq: int = 0
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 async def follow_job(
     request: Request,
     job_id: str,
-    hub: HubDep,
+    streams: StreamsDep,
     store: StoreDep,
     after: Annotated[str | None, Query(description="Begin behind this id.")] = None,
     last_event_id: Annotated[
@@ -69,38 +69,40 @@ async def follow_job(
     the end is answered 204, which tells a browser to stay away.
     """
     known_only(request, KNOWN)
-    hub.check_room()
+    streams.check_room()
     given = (LAST_ID, last_event_id) if last_event_id is not None else ("after", after)
     place = _place(*given)
     job = await get_job(store, job_id)
     if place.ended and RANK[job.state] >= OVER and not await _news(store, job.id, place):
         return Response(status_code=204)
-    await hub.now()
-    return Stream(_follow(hub, store, job.id, await store.table(job.lifecycle), place))
+    await streams.now()
+    return Stream(_follow(streams, store, job.id, await store.table(job.lifecycle), place))
 
 
-def _place(name: str, text: str | None) -> Place:
+def _place(name: str, text: str | None) -> StreamPlace:
     if text is None:
-        return Place()
+        return StreamPlace()
     found = re.fullmatch(r"(\d{1,10})\.(\d{1,18})(\.end)?", text, re.ASCII)
     if found is None:
-        said = f"{name} is {text[:40]!r}: use the id of a message of this stream"
-        raise Problem("invalid_parameter", said, field=name)
-    return Place(int(found[1]), int(found[2]), found[3] is not None)
+        detail = f"{name} is {text[:40]!r}: use the id of a message of this stream"
+        raise Problem("invalid_parameter", detail, field=name)
+    return StreamPlace(int(found[1]), int(found[2]), found[3] is not None)
 
 
-async def _news(store: Store, job_id: str, place: Place) -> list[Event | SignalRow]:
+async def _news(store: Store, job_id: str, place: StreamPlace) -> list[Event | SignalRow]:
     """What happened and was said behind a place, in the order of time."""
     events: list[Event | SignalRow] = [event for event in await store.reads.events(job_id) if event.seq > place.seq]
-    said: list[Event | SignalRow] = list(await store.reads.said(job_id, after=place.signal, limit=AT_ONCE))
-    return list(heapq.merge(events, said, key=lambda each: each.at_ms))
+    signals: list[Event | SignalRow] = list(await store.reads.words(job_id, after=place.signal, limit=AT_ONCE))
+    return list(heapq.merge(events, signals, key=lambda each: each.at_ms))
 
 
-async def _follow(hub: Hub, store: Store, job_id: str, table: Lifecycle, place: Place) -> AsyncGenerator[bytes]:
-    with hub.follower():
+async def _follow(
+    streams: Streams, store: Store, job_id: str, table: Lifecycle, place: StreamPlace
+) -> AsyncGenerator[bytes]:
+    with streams.follower():
         yield format_sse_event(retry=1_000, comment="holdfast", id=str(place))
-        position, quiet_s = await hub.now(), 0.0
-        while not hub.closing:
+        position, quiet_s = await streams.now(), 0.0
+        while not streams.closing:
             # The job first: once it is over, what is read next is all that there is.
             job = await store.reads.get(job_id)
             news = await _news(store, job_id, place)
@@ -114,7 +116,7 @@ async def _follow(hub: Hub, store: Store, job_id: str, table: Lifecycle, place: 
                 return
             quiet_s = 0.0 if news else quiet_s
             patience_s = HEAR_EVERY_S if job.state in LEASED else PING_EVERY_S
-            moved, position = await hub.until_moved(job_id, position, patience_s)
+            moved, position = await streams.until_moved(job_id, position, patience_s)
             quiet_s += 0.0 if moved else patience_s
             if quiet_s >= PING_EVERY_S:
                 quiet_s = 0.0
@@ -122,25 +124,25 @@ async def _follow(hub: Hub, store: Store, job_id: str, table: Lifecycle, place: 
         yield format_sse_event(comment="the server is going down: resume behind the last id")
 
 
-def _behind(each: Event | SignalRow, place: Place) -> Place:
-    return Place(each.seq, place.signal) if isinstance(each, Event) else Place(place.seq, each.id)
+def _behind(each: Event | SignalRow, place: StreamPlace) -> StreamPlace:
+    return StreamPlace(each.seq, place.signal) if isinstance(each, Event) else StreamPlace(place.seq, each.id)
 
 
-def _message(each: Event | SignalRow, place: Place, table: Lifecycle) -> bytes:
+def _message(each: Event | SignalRow, place: StreamPlace, table: Lifecycle) -> bytes:
     if isinstance(each, Event):
         return _sse("transition", event_view(each, table), place)
     if each.type == LOG:
         return _sse("log", log_view(each), place)
-    said = {"id": each.id, "at": iso(each.at_ms), "attempt": each.attempt, "actor": each.actor}
-    return _sse("progress", said | json.loads(each.payload or "{}"), place)
+    about = {"id": each.id, "at": iso(each.at_ms), "attempt": each.attempt, "actor": each.actor}
+    return _sse("progress", about | json.loads(each.payload or "{}"), place)
 
 
-def _end(job: Job | None, table: Lifecycle, place: Place) -> bytes:
+def _end(job: Job | None, table: Lifecycle, place: StreamPlace) -> bytes:
     """The last word: how the job ended; null for one that was removed meanwhile."""
     state = None if job is None else job.state
-    said = {"state": state and label(table, state), "canonical_state": state}
-    return _sse("end", said, place._replace(ended=True))
+    ending = {"state": state and label(table, state), "canonical_state": state}
+    return _sse("end", ending, place._replace(ended=True))
 
 
-def _sse(kind: str, data: dict[str, Any], place: Place) -> bytes:
+def _sse(kind: str, data: dict[str, Any], place: StreamPlace) -> bytes:
     return format_sse_event(data_str=json.dumps(data, separators=(",", ":")), event=kind, id=str(place))

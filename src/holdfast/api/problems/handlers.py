@@ -161,8 +161,8 @@ def _of_database(error: Exception) -> Problem | None:
 async def _answer(request: Request, error: Exception) -> Response:
     problem = problem_of(error)
     if problem.status >= 500:
-        said = {"path": request.url.path, "correlation_id": request.scope.get("state", {}).get("correlation_id")}
-        log.warning("request_failed", code=problem.code, error=f"{type(error).__name__}: {error}", **said)
+        about = {"path": request.url.path, "correlation_id": request.scope.get("state", {}).get("correlation_id")}
+        log.warning("request_failed", code=problem.code, error=f"{type(error).__name__}: {error}", **about)
     return problem.response(request.scope)
 
 
@@ -196,9 +196,9 @@ class LastResort:
                 await unavailable("the server is going down").response(scope)(scope, receive, send)
         except Exception as error:
             problem = problem_of(error)
-            said = {"path": scope["path"], "correlation_id": scope.get("state", {}).get("correlation_id")}
+            about = {"path": scope["path"], "correlation_id": scope.get("state", {}).get("correlation_id")}
             is_defect = problem.code == "internal_error"
-            log.warning("request_failed", code=problem.code, exc_info=is_defect, error=str(error)[:500], **said)
+            log.warning("request_failed", code=problem.code, exc_info=is_defect, error=str(error)[:500], **about)
             if started:
                 raise  # half an answer is out: only closing the connection tells the truth
             await problem.response(scope)(scope, receive, send)

@@ -157,9 +157,9 @@ def refusal(code: str, error: HoldfastError, *, field: str | None = None) -> Pro
 
 def missing(what: str, name: str, remedy: str, *, field: str = "id", allowed: Sequence[str] | None = None) -> Problem:
     """There is no such thing, and what helps."""
-    said = f"no {what} {name[:LONGEST_NAME]!r}; {remedy}"
+    detail = f"no {what} {name[:LONGEST_NAME]!r}; {remedy}"
     facts = {"what": what, "name": name[:LONGEST_NAME], "remedy": remedy}
-    return Problem("not_found", said, field=field, allowed=allowed, about=facts)
+    return Problem("not_found", detail, field=field, allowed=allowed, about=facts)
 
 
 def unavailable(detail: str = "", retry_after_s: int = 1) -> Problem:

@@ -12,7 +12,7 @@ from holdfast.api.shapes.bodies import Body
 from holdfast.kernel.job import Spec
 
 
-class Origin(NamedTuple):
+class Asker(NamedTuple):
     """Who asks, and the trace and the correlation that the request is part of."""
 
     actor: str
@@ -20,8 +20,8 @@ class Origin(NamedTuple):
     correlation_id: str | None
 
 
-def origin_of(request: Request, caller: Caller) -> Origin:
-    return Origin(caller.name, request.state.trace_id, request.state.correlation_id)
+def origin_of(request: Request, caller: Caller) -> Asker:
+    return Asker(caller.name, request.state.trace_id, request.state.correlation_id)
 
 
 class TypedJob(Body):
@@ -38,7 +38,7 @@ class Form(NamedTuple):
     body: type[TypedJob]
     types: tuple[str, ...]
     """What `type` says in it."""
-    spec: Callable[[Any, Origin], Spec]
+    spec: Callable[[Any, Asker], Spec]
     """From a body to the job, or Problem that names the field."""
     key: str
     """Its field that makes a repeat find the job again."""

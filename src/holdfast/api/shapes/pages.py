@@ -53,8 +53,8 @@ def cursor_of(before: str | None, where: Mapping[str, Any]) -> str | None:
     """The cursor of the page that goes on behind the place `before`, a job's id mostly, for this filter."""
     if before is None:
         return None
-    said = json.dumps({"before": before, "of": _digest(where)}, separators=(",", ":"))
-    return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+    document = json.dumps({"before": before, "of": _digest(where)}, separators=(",", ":"))
+    return base64.urlsafe_b64encode(document.encode()).decode().rstrip("=")
 
 
 def before_of(cursor: str | None, where: Mapping[str, Any], is_place: Callable[[str], bool] = is_id) -> str | None:
@@ -64,8 +64,8 @@ def before_of(cursor: str | None, where: Mapping[str, Any], is_place: Callable[[
     try:
         if len(cursor) > LONGEST_CURSOR:
             raise ValueError
-        said = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        before, of = said["before"], said["of"]
+        document = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        before, of = document["before"], document["of"]
         if not isinstance(before, str) or not is_place(before):
             raise ValueError
     except (ValueError, KeyError, TypeError, binascii.Error, RecursionError):

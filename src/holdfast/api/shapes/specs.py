@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.api.problems.kinds import missing, refusal
 from holdfast.api.shapes.bodies import TaskJob
-from holdfast.api.shapes.forms import Origin, TypedJob
+from holdfast.api.shapes.forms import Asker, TypedJob
 from holdfast.api.shapes.new_jobs import form_of
 from holdfast.kernel.errors import HoldfastError, PayloadError
 from holdfast.kernel.job import Spec
@@ -18,7 +18,7 @@ SHOWN = 200
 NOT_OPTIONS = {"task", "args", "wait"}
 
 
-def spec_of(engine: Inside, body: TaskJob | TypedJob, origin: Origin) -> Spec:
+def spec_of(engine: Inside, body: TaskJob | TypedJob, origin: Asker) -> Spec:
     """The job that a body asks for, or Problem that names the field."""
     if isinstance(body, TypedJob):
         return form_of(body).spec(body, origin)

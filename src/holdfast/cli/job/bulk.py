@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from holdfast.cli.exits import UsageError
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 
 DryRun = Annotated[bool, Parameter(name="--dry-run")]
 Yes = Annotated[bool, Parameter(name=["--yes", "-y"])]
@@ -29,25 +29,25 @@ def is_dry(ids: Sequence[str], filters: Mapping[str, object], *, dry_run: bool, 
 
 
 def tell(
-    here: Here, verb: str, done: str, items: Sequence[Mapping[str, Any]], left: Mapping[str, str], dry: bool
+    call: Call, verb: str, done: str, items: Sequence[Mapping[str, Any]], left: Mapping[str, str], dry: bool
 ) -> None:
     """What was done, or would be: ids and words for people, one record for programs. An item has an `id`."""
-    if here.is_json:
+    if call.is_json:
         report = {"dry_run": dry, "count": len(items), "items": list(items)}
-        here.print_json(report | {"left": dict(left)})
+        call.print_json(report | {"left": dict(left)})
         return
-    if here.output is Output.IDS:
-        here.print_ids(item["id"] for item in items)
+    if call.output is Output.IDS:
+        call.print_ids(item["id"] for item in items)
     else:
         for item in items:
             more = "".join(f"  {value}" for name, value in item.items() if name != "id" and value)
-            here.print(f"{item['id']}{more}")
+            call.print(f"{item['id']}{more}")
     for identity, why in left.items():
-        here.say(f"{identity} stays: {why}")
+        call.say(f"{identity} stays: {why}")
     count = f"{len(items):,} job{'' if len(items) == 1 else 's'}"
     if not items:
-        here.say(f"nothing to {verb}")
+        call.say(f"nothing to {verb}")
     elif dry:
-        here.say(f"dry run: {count} would be {done}; say --yes to {verb} {'it' if len(items) == 1 else 'them'}")
+        call.say(f"dry run: {count} would be {done}; say --yes to {verb} {'it' if len(items) == 1 else 'them'}")
     else:
-        here.say(f"{count} {done}")
+        call.say(f"{count} {done}")

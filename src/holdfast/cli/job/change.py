@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 from holdfast.cli.job.bulk import DryRun, Ids, Yes, is_dry, tell
 from holdfast.cli.job.waiting import get
 from holdfast.commands import cancel as cancel_command
@@ -38,7 +38,7 @@ async def cancel(
     reason: str = "cancelled from the command line",
     dry_run: DryRun = False,
     yes: Yes = False,
-    here: Here,
+    call: Call,
 ) -> int:
     """Cancel jobs: at once where no worker holds them, else by asking the worker to stop.
 
@@ -68,7 +68,7 @@ async def cancel(
 
     filters = {"state": state, "task": task, "queue": queue, "lifecycle": lifecycle}
     dry = is_dry(ids, filters, dry_run=dry_run, yes=yes)
-    async with here.store() as store:
+    async with call.store() as store:
         tables = await store.reads.lifecycles()
         if ids:
             jobs = [await get(store, job_id) for job_id in ids]
@@ -85,7 +85,7 @@ async def cancel(
         now = {job.id: job for job in await store.reads.get_many(done)}
     items = [_item(job, tables[job.lifecycle]) for job_id in done if (job := now.get(job_id))]
     asked = any(job.cancel_requested and job.finished_at_ms is None for job in now.values())
-    tell(here, "cancel", "cancelled, or asked to stop" if asked else "cancelled", items, left, dry)
+    tell(call, "cancel", "cancelled, or asked to stop" if asked else "cancelled", items, left, dry)
     return Exit.CONFLICT if left and not dry else Exit.OK
 
 
@@ -120,7 +120,7 @@ async def _living(
             return found
 
 
-async def resume(job_id: JobId, /, *, reason: str = "resumed from the command line", here: Here) -> None:
+async def resume(job_id: JobId, /, *, reason: str = "resumed from the command line", call: Call) -> None:
     """Bring a cancelled job back, where its lifecycle allows that.
 
     Parameters
@@ -131,14 +131,14 @@ async def resume(job_id: JobId, /, *, reason: str = "resumed from the command li
         Why, as the job's events will say.
     """
 
-    async with here.store() as store:
+    async with call.store() as store:
         job = await resume_command.resume(store, (await get(store, job_id)).id, reason, ACTOR)
         table = await store.table(job.lifecycle)
         store.wakeups.ring()
-    here.print_record(job_view(job, table), f"{job.id}  {label(table, job.state)}", job.id)
+    call.print_record(job_view(job, table), f"{job.id}  {label(table, job.state)}", job.id)
 
 
-async def retry(job_id: JobId, /, *, reason: str = "retried from the command line", here: Here) -> None:
+async def retry(job_id: JobId, /, *, reason: str = "retried from the command line", call: Call) -> None:
     """Run a job now: one that waits for its time becomes due; one that failed is submitted once more.
 
     A new job names the old one as its parent, and is printed in its place.
@@ -152,18 +152,18 @@ async def retry(job_id: JobId, /, *, reason: str = "retried from the command lin
     """
     from holdfast.commands.anew import checker
 
-    check = checker(here.engine().registry) if here.app else None
-    async with here.store() as store:
+    check = checker(call.engine().registry) if call.app else None
+    async with call.store() as store:
         old = await get(store, job_id)
         retried = await retry_command.retry(store, old.id, reason, ACTOR, check)
         job = await get(store, retried.job_id)
         table = await store.table(job.lifecycle)
         store.wakeups.ring()
-    here.print_record(job_view(job, table), f"{job.id}  {label(table, job.state)}", job.id)
-    here.say(f"a new job in place of {old.id}" if retried.is_new else "due now")
+    call.print_record(job_view(job, table), f"{job.id}  {label(table, job.state)}", job.id)
+    call.say(f"a new job in place of {old.id}" if retried.is_new else "due now")
 
 
-async def delete(*ids: Ids, dry_run: DryRun = False, yes: Yes = False, here: Here) -> None:
+async def delete(*ids: Ids, dry_run: DryRun = False, yes: Yes = False, call: Call) -> None:
     """Remove finished jobs with their events and artifacts; the log keeps on record that they were there.
 
     Several jobs are only shown until --yes is said.
@@ -179,10 +179,10 @@ async def delete(*ids: Ids, dry_run: DryRun = False, yes: Yes = False, here: Her
     """
 
     dry = is_dry(ids, {}, dry_run=dry_run, yes=yes)
-    async with here.store() as store:
+    async with call.store() as store:
         tables = await store.reads.lifecycles()
         jobs = [await get(store, job_id) for job_id in ids]
         if not dry:
             await delete_command.delete(store, [job.id for job in jobs])
     items = [{"id": job.id, "task": job.task, "state": label(tables.get(job.lifecycle), job.state)} for job in jobs]
-    tell(here, "delete", "deleted", items, {}, dry)
+    tell(call, "delete", "deleted", items, {}, dry)

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 from rich.text import Text
 
 from holdfast.cli.exits import UsageError
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.render import rows, short_time, table
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ async def list_(
     everything: Annotated[bool, Parameter(name=["--all", "-a"])] = False,
     limit: int = 50,
     cursor: str | None = None,
-    here: Here,
+    call: Call,
 ) -> None:
     """List dead letters that wait for somebody, newest first.
 
@@ -61,25 +61,25 @@ async def list_(
     if not 1 <= limit <= LARGEST:
         raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {LARGEST}")
     wanted = wanted_of(reason_code, stage, task, group)._replace(resolved=None if everything else False)
-    async with here.store() as store:
+    async with call.store() as store:
         page = await store.admin.dead.page(wanted, limit=limit, cursor=cursor)
     views = [letter_view(letter) for letter in page.items]
-    match here.output:
+    match call.output:
         case Output.JSON:
-            here.print_json({"items": views, "next_cursor": page.next_cursor})
+            call.print_json({"items": views, "next_cursor": page.next_cursor})
             return
         case Output.JSONL:
-            here.print_json(views)
+            call.print_json(views)
         case Output.IDS:
-            here.print_ids(view["job_id"] for view in views)
+            call.print_ids(view["job_id"] for view in views)
         case Output.TABLE:
             if views:
-                here.print(_letters(views, everything))
-                here.say("`holdfast dead replay ID` submits one again, with --edit name=value changed")
+                call.print(_letters(views, everything))
+                call.say("`holdfast dead replay ID` submits one again, with --edit name=value changed")
             else:
-                here.say("no dead letters" if everything else "no dead letters wait")
+                call.say("no dead letters" if everything else "no dead letters wait")
     if page.next_cursor:
-        here.say(f"more: --cursor {page.next_cursor}")
+        call.say(f"more: --cursor {page.next_cursor}")
 
 
 def _letters(views: Sequence[dict[str, Any]], everything: bool) -> Any:
@@ -128,7 +128,7 @@ def _error(view: dict[str, Any]) -> str:
 
 
 @app.command
-async def groups(*, limit: int = 50, here: Here) -> None:
+async def groups(*, limit: int = 50, call: Call) -> None:
     """Group the letters that wait by what went wrong, the largest group first.
 
     Parameters
@@ -140,14 +140,14 @@ async def groups(*, limit: int = 50, here: Here) -> None:
 
     if not 1 <= limit <= LARGEST:
         raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {LARGEST}")
-    async with here.store() as store:
+    async with call.store() as store:
         views = [group_view(group) for group in await store.admin.dead.groups(limit=limit)]
-    if here.is_json:
-        here.print_json(views)
-    elif here.output is Output.IDS:
-        here.print_ids(view["group"] for view in views)
+    if call.is_json:
+        call.print_json(views)
+    elif call.output is Output.IDS:
+        call.print_ids(view["group"] for view in views)
     elif not views:
-        here.say("no dead letters wait")
+        call.say("no dead letters wait")
     else:
         made = table(
             "group",
@@ -161,7 +161,7 @@ async def groups(*, limit: int = 50, here: Here) -> None:
             whole=["group", "letters", "first", "last", "reason"],
             cut=["task", "error, of the newest"],
         )
-        here.print(
+        call.print(
             rows(
                 made,
                 (
@@ -178,7 +178,7 @@ async def groups(*, limit: int = 50, here: Here) -> None:
                 ),
             )
         )
-        here.say("`holdfast dead replay --group GROUP` shows what would be submitted again")
+        call.say("`holdfast dead replay --group GROUP` shows what would be submitted again")
 
 
 def wanted_of(reason_code: str | None, stage: str | None, task: str | None, group: str | None) -> Wanted:

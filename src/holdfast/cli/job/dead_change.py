@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.job.bulk import DryRun, Ids, Yes, is_dry, tell
 from holdfast.cli.job.dead import Reason, wanted_of
 from holdfast.cli.pairs import named_values
@@ -17,7 +17,7 @@ from holdfast.commands.anew import checker
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from holdfast.store.port import Letter, Store, Submitted, Wanted
+    from holdfast.store.port import DeadLetter, Store, Submitted, Wanted
     from holdfast.tasks.registry import Registry
 
 ACTOR = "cli"
@@ -33,7 +33,7 @@ async def replay(
     reason: str = "replayed from the command line",
     dry_run: DryRun = False,
     yes: Yes = False,
-    here: Here,
+    call: Call,
 ) -> None:
     """Submit dead-lettered jobs again, each as a new job that names the old one. Twice gives the same job.
 
@@ -65,9 +65,9 @@ async def replay(
     dry = is_dry(ids, _filters(wanted), dry_run=dry_run, yes=yes)
     # What is edited is checked wherever an app is configured; else only by --app itself, for a replay must not depend
     # on whether some module can be imported here.
-    registry = here.engine().registry if here.app or (edit and here.settings.app) else None
+    registry = call.engine().registry if call.app or (edit and call.settings.app) else None
     check = checker(registry) if registry else None
-    async with here.store() as store:
+    async with call.store() as store:
         letters = await _chosen(store, ids, wanted)
         edits = named_values(edit, "--edit", _texts(registry, letters))
         if dry:
@@ -77,25 +77,25 @@ async def replay(
             answers = await replay_command.replay(store, chosen, edits=edits, check=check, actor=ACTOR, reason=reason)
             store.wakeups.ring()
             items = [_item(letter, answers[letter.job_id]) for letter in letters]
-    if here.output is Output.TABLE and not dry:
-        _tell_each(here, items)
+    if call.output is Output.TABLE and not dry:
+        _tell_each(call, items)
     else:
-        tell(here, "replay", "replayed", items, {}, dry)
+        tell(call, "replay", "replayed", items, {}, dry)
 
 
-def _dry(letter: Letter) -> dict[str, Any]:
+def _dry(letter: DeadLetter) -> dict[str, Any]:
     again = f"was replayed as {letter.replayed_as}" if letter.replayed_as else ""
     return {"id": letter.job_id, "task": letter.task, "reason_code": letter.reason_code, "note": again}
 
 
-def _item(letter: Letter, again: Submitted) -> dict[str, Any]:
+def _item(letter: DeadLetter, again: Submitted) -> dict[str, Any]:
     return {"id": again.job_id, "of": letter.job_id, "created": again.created, "task": letter.task}
 
 
-def _tell_each(here: Here, items: list[dict[str, Any]]) -> None:
+def _tell_each(call: Call, items: list[dict[str, Any]]) -> None:
     for item in items:
-        here.print(f"{item['id']}  {item['task']}")
-        here.say(f"in place of {item['of']}{'' if item['created'] else ': it was replayed before'}")
+        call.print(f"{item['id']}  {item['task']}")
+        call.say(f"in place of {item['of']}{'' if item['created'] else ': it was replayed before'}")
 
 
 async def discard(
@@ -107,7 +107,7 @@ async def discard(
     reason: str = "not needed",
     dry_run: DryRun = False,
     yes: Yes = False,
-    here: Here,
+    call: Call,
 ) -> int:
     """Resolve dead letters without a replay. The jobs stay dead_lettered, the letters stay on record.
 
@@ -135,7 +135,7 @@ async def discard(
 
     wanted = wanted_of(reason_code, stage, task, group)
     dry = is_dry(ids, _filters(wanted), dry_run=dry_run, yes=yes)
-    async with here.store() as store:
+    async with call.store() as store:
         letters = await _chosen(store, ids, wanted)
         still = [letter.job_id for letter in letters if letter.resolution is None]
         done = still if dry else await store.admin.dead.discard(still, reason)
@@ -145,11 +145,11 @@ async def discard(
         for each in letters
         if each.job_id in done
     ]
-    tell(here, "discard", "discarded", items, left, dry)
+    tell(call, "discard", "discarded", items, left, dry)
     return Exit.CONFLICT if left and not items else Exit.OK
 
 
-def _texts(registry: Registry | None, letters: Sequence[Letter]) -> Collection[str]:
+def _texts(registry: Registry | None, letters: Sequence[DeadLetter]) -> Collection[str]:
     """The arguments that are text in every task that these letters are of."""
     known = [found for task in {letter.task for letter in letters} if registry and (found := registry.find(task))]
     return frozenset.intersection(*(task.work.texts for task in known)) if known else ()
@@ -160,7 +160,7 @@ def _filters(wanted: Wanted) -> dict[str, object]:
     return {"group": group, "reason-code": code, "stage": stage, "task": task}
 
 
-async def _chosen(store: Store, ids: Sequence[str], wanted: Wanted) -> list[Letter]:
+async def _chosen(store: Store, ids: Sequence[str], wanted: Wanted) -> list[DeadLetter]:
     from holdfast.kernel.errors import NotFoundError
     from holdfast.views.letters import matching
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.store.port import Page
@@ -46,7 +46,7 @@ async def list_(
     lifecycle: str | None = None,
     limit: int = 50,
     cursor: str | None = None,
-    here: Here,
+    call: Call,
 ) -> None:
     """List jobs, newest first.
 
@@ -65,7 +65,7 @@ async def list_(
     cursor
         Go on where another list ended.
     """
-    async with here.store() as store:
+    async with call.store() as store:
         tables = await store.reads.lifecycles()
         page = await list_jobs(
             store.reads,
@@ -79,11 +79,11 @@ async def list_(
             steps=STEPS,
         )
         views = await job_views(store.reads, tables, page.items)
-    _print_page(here, page, views)
+    _print_page(call, page, views)
 
 
 @app.command
-async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -> None:
+async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -> None:
     """Show one job as it stands.
 
     Parameters
@@ -93,18 +93,18 @@ async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -
     """
     from holdfast.views.find import see_job
 
-    async with here.store() as store:
+    async with call.store() as store:
         job = await _job(store.reads, job_id)
         view = job_view(*await see_job(store, job.id))
     from holdfast.cli.job.table import job_table
 
-    here.print_record(view, job_table(view), job.id)
+    call.print_record(view, job_table(view), job.id)
     if job.lifecycle == FLOW.name:
-        here.say(f"its nodes: holdfast flow show {job.id}")
+        call.say(f"its nodes: holdfast flow show {job.id}")
 
 
 @app.command
-async def events(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -> None:
+async def events(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -> None:
     """Show everything that happened to a job, in order.
 
     Parameters
@@ -112,22 +112,22 @@ async def events(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here)
     job_id
         The job's id.
     """
-    async with here.store() as store:
+    async with call.store() as store:
         job = await _job(store.reads, job_id)
         table = (await store.reads.lifecycles()).get(job.lifecycle)
         views = [event_view(event, table) for event in await store.reads.events(job.id)]
-    if here.is_json:
-        here.print_json(views)
-    elif here.output is Output.IDS:
-        here.print_ids(view["id"] for view in views)
+    if call.is_json:
+        call.print_json(views)
+    elif call.output is Output.IDS:
+        call.print_ids(view["id"] for view in views)
     else:
         from holdfast.cli.job.table import events_table
 
-        here.print(events_table(views, here.out.width))
+        call.print(events_table(views, call.out.width))
 
 
 @app.command
-async def prove(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) -> None:
+async def prove(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -> None:
     """Print a job's certificate: its events and the proof that they are in the sealed log. Always JSON.
 
     Parameters
@@ -139,11 +139,11 @@ async def prove(job_id: Annotated[str, Parameter(name="ID")], /, *, here: Here) 
 
     from holdfast.audit.certificates import prove as certificate_of
 
-    async with here.store() as store:
+    async with call.store() as store:
         job = await _job(store.reads, job_id)
         certificate = await certificate_of(store, job.id)
-    print(json.dumps(certificate, indent=None if here.output is Output.JSONL else 2, ensure_ascii=False))
-    here.say("keep it in a file; `holdfast verify FILE` checks it without a database")
+    print(json.dumps(certificate, indent=None if call.output is Output.JSONL else 2, ensure_ascii=False))
+    call.say("keep it in a file; `holdfast verify FILE` checks it without a database")
 
 
 async def _job(reads: Reads, job_id: str) -> Job:
@@ -153,21 +153,21 @@ async def _job(reads: Reads, job_id: str) -> Job:
     return job
 
 
-def _print_page(here: Here, page: Page, views: list[dict[str, Any]]) -> None:
-    match here.output:
+def _print_page(call: Call, page: Page, views: list[dict[str, Any]]) -> None:
+    match call.output:
         case Output.JSON:
-            here.print_json({"items": views, "next_cursor": page.next_cursor})
+            call.print_json({"items": views, "next_cursor": page.next_cursor})
             return
         case Output.JSONL:
-            here.print_json(views)
+            call.print_json(views)
         case Output.IDS:
-            here.print_ids(view["id"] for view in views)
+            call.print_ids(view["id"] for view in views)
         case Output.TABLE:
             from holdfast.cli.job.table import jobs_table
 
             if views:
-                here.print(jobs_table(views, here.out.width))
+                call.print(jobs_table(views, call.out.width))
             else:
-                here.say("no jobs" if page.next_cursor is None else f"none among {STEPS:,} jobs")
+                call.say("no jobs" if page.next_cursor is None else f"none among {STEPS:,} jobs")
     if page.next_cursor:
-        here.say(f"more: --cursor {page.next_cursor}")
+        call.say(f"more: --cursor {page.next_cursor}")

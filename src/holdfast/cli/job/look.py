@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from holdfast.cli.exits import UsageError
-from holdfast.cli.invocation import Here, Invocation, Output
+from holdfast.cli.invocation import Call, Invocation, Output
 from holdfast.cli.job.table import progress_words
 from holdfast.cli.job.waiting import get
 from holdfast.cli.render import COLOURS, rows, short_time, table
@@ -32,7 +32,7 @@ JobId = Annotated[str, Parameter(name="ID")]
 LOOK_EVERY_S = 0.25
 
 
-async def explain(job_id: JobId, /, *, here: Here) -> None:
+async def explain(job_id: JobId, /, *, call: Call) -> None:
     """Say in one sentence why a job is where it is, and the command that helps.
 
     Parameters
@@ -43,9 +43,9 @@ async def explain(job_id: JobId, /, *, here: Here) -> None:
     from holdfast.views.explain import explain as explained
     from holdfast.views.situation import situation_of
 
-    async with here.store() as store:
+    async with call.store() as store:
         job = await get(store, job_id)
-        about = await situation_of(store, job, here.settings.app)
+        about = await situation_of(store, job, call.settings.app)
     sentence, command = explained(about)
     data = {
         "id": job.id,
@@ -58,7 +58,7 @@ async def explain(job_id: JobId, /, *, here: Here) -> None:
     words = Text(state, COLOURS.get(job.state, "")).append(f": {why}", "default")
     if command:
         words.append("\n  → ", "dim").append(command, "bold")
-    here.print_record(data, words, job.id)
+    call.print_record(data, words, job.id)
 
 
 async def logs(
@@ -67,7 +67,7 @@ async def logs(
     *,
     follow: Annotated[bool, Parameter(name=["--follow", "-f"])] = False,
     everything: Annotated[bool, Parameter(name=["--all", "-a"])] = False,
-    here: Here,
+    call: Call,
 ) -> None:
     """Show what a job said: its log lines and its progress, oldest first. They are kept for a day.
 
@@ -81,23 +81,23 @@ async def logs(
         Its heartbeats too.
     """
     shown = 0
-    async with here.store() as store:
+    async with call.store() as store:
         job = await get(store, job_id)
         while True:
             over = RANK[job.state] >= OVER
             signals = [each for each in await store.reads.signals(job.id) if everything or each.type in (LOG, PROGRESS)]
-            if here.is_json and not follow:
-                here.print_json([_view(signal) for signal in signals])
+            if call.is_json and not follow:
+                call.print_json([_view(signal) for signal in signals])
             else:
                 for signal in signals[shown:]:
-                    _print(here, signal)
+                    _print(call, signal)
             shown = max(shown, len(signals))
             if over or not follow:
                 break
             await asyncio.sleep(LOOK_EVERY_S)
             job = await get(store, job.id)
     if not shown:
-        here.say("it said nothing, or longer than a day ago")
+        call.say("it said nothing, or longer than a day ago")
 
 
 def _view(signal: SignalRow) -> dict[str, Any]:
@@ -107,40 +107,40 @@ def _view(signal: SignalRow) -> dict[str, Any]:
         "type": signal.type,
         "attempt": signal.attempt,
         "actor": signal.actor,
-        "payload": _said(signal),
+        "payload": _payload(signal),
     }
 
 
-def _print(here: Here, signal: SignalRow) -> None:
-    if here.is_json:
+def _print(call: Call, signal: SignalRow) -> None:
+    if call.is_json:
         print(json.dumps(_view(signal), separators=(",", ":"), ensure_ascii=False), flush=True)
         return
-    if here.output is Output.IDS:
+    if call.output is Output.IDS:
         print(signal.id, flush=True)
         return
-    said = _said(signal)
-    at_ms = said.get("time_ms", signal.at_ms) if isinstance(said, dict) else signal.at_ms
+    payload = _payload(signal)
+    at_ms = payload.get("time_ms", signal.at_ms) if isinstance(payload, dict) else signal.at_ms
     line = Text((iso(at_ms) or "")[11:23], "dim").append(f"  {signal.attempt}  ", "dim")
-    match signal.type, said:
+    match signal.type, payload:
         case "job_progress", dict():
-            line.append(_progress(said), "cyan")
+            line.append(_progress(payload), "cyan")
         case "job_log", dict():
-            level = str(said.get("level", "info"))
+            level = str(payload.get("level", "info"))
             line.append(f"{level:7} ", {"warning": "yellow", "error": "red", "critical": "bold red"}.get(level, "dim"))
-            line.append(str(said.get("event", "")), "default")
-            line.append("".join(f"  {name}={value}" for name, value in said.get("fields", {}).items()), "dim")
-        case kind, said:
-            line.append(f"{kind} {'' if said is None else json.dumps(said, ensure_ascii=False)}", "dim")
-    here.out.print(line, soft_wrap=True)
+            line.append(str(payload.get("event", "")), "default")
+            line.append("".join(f"  {name}={value}" for name, value in payload.get("fields", {}).items()), "dim")
+        case kind, payload:
+            line.append(f"{kind} {'' if payload is None else json.dumps(payload, ensure_ascii=False)}", "dim")
+    call.out.print(line, soft_wrap=True)
 
 
-def _progress(said: dict[str, Any]) -> str:
-    whole = {"done": None, "total": None, "eta_seconds": None, "counters": {}} | said
-    name = f"{said['label']}: " if said.get("label") else ""
+def _progress(payload: dict[str, Any]) -> str:
+    whole = {"done": None, "total": None, "eta_seconds": None, "counters": {}} | payload
+    name = f"{payload['label']}: " if payload.get("label") else ""
     return name + progress_words(whole)
 
 
-def _said(signal: SignalRow) -> Any:
+def _payload(signal: SignalRow) -> Any:
     return None if signal.payload is None else json.loads(signal.payload)
 
 
@@ -150,7 +150,7 @@ async def artifacts(
     /,
     *,
     out: Annotated[Path | None, Parameter(name=["--out"])] = None,
-    here: Here,
+    call: Call,
 ) -> None:
     """List the files that a job left, or print one of them.
 
@@ -165,7 +165,7 @@ async def artifacts(
     """
     if out is not None and name is None:
         raise UsageError("--out needs the artifact's NAME", field="--out", remedy="give it behind the ID")
-    async with here.store() as store:
+    async with call.store() as store:
         job = await get(store, job_id)
         found = await store.kept.artifacts(job.id)
         if name is not None:
@@ -173,23 +173,23 @@ async def artifacts(
             if chosen is None:
                 there = ", ".join(each.name for each in found) or "none"
                 raise NotFoundError("artifact", name, remedy=f"job {job.id} has: {there}")
-            return await _write(here, store.files.read(chosen.blob), chosen.size, out)
-    if here.is_json:
-        here.print_json([{"name": each.name, "size": each.size, "at": iso(each.at_ms)} for each in found])
-    elif here.output is Output.IDS:
-        here.print_ids(each.name for each in found)
+            return await _write(call, store.files.read(chosen.blob), chosen.size, out)
+    if call.is_json:
+        call.print_json([{"name": each.name, "size": each.size, "at": iso(each.at_ms)} for each in found])
+    elif call.output is Output.IDS:
+        call.print_ids(each.name for each in found)
     elif not found:
-        here.say("it left no artifacts")
+        call.say("it left no artifacts")
     else:
         lines = [[each.name, f"{each.size:,}", short_time(iso(each.at_ms))] for each in found]
-        here.print(rows(table("name", "bytes", "at", right=["bytes"], whole=["name"]), lines))
+        call.print(rows(table("name", "bytes", "at", right=["bytes"], whole=["name"]), lines))
 
 
-async def _write(here: Invocation, data: AsyncIterator[bytes], size: int, out: Path | None) -> None:
+async def _write(call: Invocation, data: AsyncIterator[bytes], size: int, out: Path | None) -> None:
     if out is None:
         sys.stdout.flush()
     with nullcontext(sys.stdout.buffer) if out is None else out.open("wb") as file:
         async for piece in data:
             file.write(piece)
     if out is not None:
-        here.say(f"{size:,} bytes to {out}")
+        call.say(f"{size:,} bytes to {out}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 from holdfast.cli.job.waiting import detached, seconds_of, wait_for
 from holdfast.cli.opened import plainly
 from holdfast.cli.pairs import named_values
@@ -28,7 +28,7 @@ def run(
     delay: str | None = None,
     queue: str | None = None,
     priority: int | None = None,
-    here: Here,
+    call: Call,
 ) -> int:
     """Submit a task and print the job's id; with --wait, its result.
 
@@ -54,27 +54,27 @@ def run(
     """
     limit_s = seconds_of(timeout)
     given = {"key": key, "delay": delay, "queue": queue, "priority": priority}
-    engine = here.engine()
+    engine = call.engine()
     known = engine.registry.find(task)
     args = named_values(arg, "--arg", known.work.texts if known else ())
     with plainly(engine.url):
         try:
             job = engine.submit(task, args, **{name: value for name, value in given.items() if value is not None})
             if wait or timeout is not None:
-                return _wait(here, engine, job.id, limit_s)
+                return _wait(call, engine, job.id, limit_s)
             view = job_view(row := job.job(), engine.tables.get(row.lifecycle))
         finally:
             engine.close()
-    here.print_record(view, job.id, job.id)
-    here.say(f"{view['state']} in {view['queue']}; `holdfast job wait {job.id}`")
+    call.print_record(view, job.id, job.id)
+    call.say(f"{view['state']} in {view['queue']}; `holdfast job wait {job.id}`")
     return Exit.OK
 
 
-def _wait(here: Here, engine: Inside, job_id: str, limit_s: float | None) -> int:
+def _wait(call: Call, engine: Inside, job_id: str, limit_s: float | None) -> int:
     async def waited() -> Any:
-        return await wait_for(here, await engine.opened(), [job_id], limit_s)
+        return await wait_for(call, await engine.opened(), [job_id], limit_s)
 
     try:
         return int(engine.portal.call(waited()))
     except KeyboardInterrupt:
-        return detached(here, [job_id])
+        return detached(call, [job_id])

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.exits import Exit, UsageError
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 from holdfast.cli.job.table import progress_words
 from holdfast.cli.job.waiting import detached, exit_of_job, get, seconds_of, wait_for
 from holdfast.cli.render import state_text
@@ -32,7 +32,7 @@ Seen = tuple["Job", dict[str, Any], str]
 async def wait(
     *ids: Annotated[str, Parameter(name="ID")],
     timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None,
-    here: Here,
+    call: Call,
 ) -> int:
     """Wait until jobs are over and print their results. Exit 10 when one failed, 11 when one was cancelled.
 
@@ -46,9 +46,9 @@ async def wait(
     if not ids:
         raise UsageError("no job was named", remedy="give an ID")
     limit_s = seconds_of(timeout)
-    async with here.store() as store:
+    async with call.store() as store:
         jobs = [await get(store, job_id) for job_id in ids]
-        return await wait_for(here, store, [job.id for job in jobs], limit_s)
+        return await wait_for(call, store, [job.id for job in jobs], limit_s)
 
 
 async def watch(
@@ -56,7 +56,7 @@ async def watch(
     /,
     *,
     timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None,
-    here: Here,
+    call: Call,
 ) -> int:
     """Follow a job's state and progress until it is over. Exit codes as of `job wait`.
 
@@ -71,20 +71,20 @@ async def watch(
 
     limit_s = seconds_of(timeout)
     began_s = time.monotonic()
-    async with here.store() as store:
+    async with call.store() as store:
         job = await get(store, job_id)
         try:
-            show = _live if here.err.is_terminal else _lines
+            show = _live if call.err.is_terminal else _lines
             async with asyncio.timeout(limit_s):
-                await show(here, _seen(store, job.id))
+                await show(call, _seen(store, job.id))
         except TimeoutError:
-            here.say(f"{job.id} has not ended after {time.monotonic() - began_s:.0f} s; it goes on")
+            call.say(f"{job.id} has not ended after {time.monotonic() - began_s:.0f} s; it goes on")
             return Exit.WAIT_TIMED_OUT
         except asyncio.CancelledError:
-            return detached(here, [job.id])
+            return detached(call, [job.id])
         job = await get(store, job.id)
-        if here.is_json:
-            here.print_json(job_view(*await see_job(store, job.id)))
+        if call.is_json:
+            call.print_json(job_view(*await see_job(store, job.id)))
     return exit_of_job(job)
 
 
@@ -103,10 +103,10 @@ async def _seen(store: Store, job_id: str) -> AsyncIterator[Seen]:
         await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _live(here: Here, seen: AsyncIterator[Seen]) -> None:
+async def _live(call: Call, seen: AsyncIterator[Seen]) -> None:
     from rich.live import Live
 
-    with Live(console=here.err, refresh_per_second=8) as live:
+    with Live(console=call.err, refresh_per_second=8) as live:
         async for _, view, sentence in seen:
             live.update(_picture(view, sentence))
 
@@ -126,12 +126,12 @@ def _picture(view: dict[str, Any], sentence: str) -> Table:
     return made
 
 
-async def _lines(here: Here, seen: AsyncIterator[Seen]) -> None:
+async def _lines(call: Call, seen: AsyncIterator[Seen]) -> None:
     """Without a terminal: a line whenever something changed."""
     last: tuple[Any, ...] | None = None
     async for job, view, sentence in seen:
         progress = progress_words(view["progress"]) if view["progress"] else ""
         now = (job.state, job.attempt, progress, job.cancel_requested)
         if now != last:
-            here.say(sentence)
+            call.say(sentence)
             last = now

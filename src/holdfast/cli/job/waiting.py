@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.state import SUCCESSFUL, Canonical
 from holdfast.tasks.durations import duration_ms
@@ -47,48 +47,48 @@ async def get(store: Store, job_id: str) -> Job:
     return job
 
 
-async def wait_for(here: Here, store: Store, job_ids: Sequence[str], timeout_s: float | None) -> int:
+async def wait_for(call: Call, store: Store, job_ids: Sequence[str], timeout_s: float | None) -> int:
     """Wait until all are over and say how each ended. Ctrl-C detaches: the jobs go on."""
     from holdfast.views.find import until_over
 
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
     ended: list[Job] = []
-    hint = asyncio.create_task(_hint(here, store, job_ids))
+    hint = asyncio.create_task(_hint(call, store, job_ids))
     try:
         for job_id in job_ids:
             left_s = None if deadline_s is None else max(deadline_s - time.monotonic(), 0.0)
             job = await until_over(store, job_id, left_s)
             if job is None:
-                here.say(f"{job_id} has not ended after {timeout_s:g} s; it goes on")
+                call.say(f"{job_id} has not ended after {timeout_s:g} s; it goes on")
                 return Exit.WAIT_TIMED_OUT
             ended.append(job)
     except asyncio.CancelledError:
-        return detached(here, job_ids)
+        return detached(call, job_ids)
     finally:
         hint.cancel()
-    await _tell(here, store, ended)
+    await _tell(call, store, ended)
     return max(map(exit_of_job, ended), default=Exit.OK)
 
 
-def detached(here: Here, job_ids: Sequence[str]) -> Exit:
+def detached(call: Call, job_ids: Sequence[str]) -> Exit:
     one = len(job_ids) == 1
     goes = "the job goes" if one else "the jobs go"
-    here.say(f"detached: {goes} on; `holdfast job wait {' '.join(job_ids)}` waits again")
+    call.say(f"detached: {goes} on; `holdfast job wait {' '.join(job_ids)}` waits again")
     return Exit.INTERRUPTED
 
 
-async def _hint(here: Here, store: Store, job_ids: Sequence[str]) -> None:
+async def _hint(call: Call, store: Store, job_ids: Sequence[str]) -> None:
     from holdfast.views.situation import explain_job
 
     await asyncio.sleep(HINT_AFTER_S)
     for job in await store.reads.get_many(list(job_ids)):
         if job.started_at_ms is None and job.finished_at_ms is None:
-            sentence, command = await explain_job(store, job.id, here.settings.app)
-            here.say(f"{sentence}{f'; {command}' if command else ''}")
+            sentence, command = await explain_job(store, job.id, call.settings.app)
+            call.say(f"{sentence}{f'; {command}' if command else ''}")
             return
 
 
-async def _tell(here: Here, store: Store, jobs: Sequence[Job]) -> None:
+async def _tell(call: Call, store: Store, jobs: Sequence[Job]) -> None:
     """Results on stdout, failures on stderr; whole jobs as JSON."""
     from holdfast.views.find import see_job
 
@@ -96,20 +96,20 @@ async def _tell(here: Here, store: Store, jobs: Sequence[Job]) -> None:
     for job, view in zip(jobs, views, strict=True):
         if job.state in SUCCESSFUL:
             view["result"] = await views_of(job.lifecycle).result(store, job, view["result"])
-    if here.is_json:
-        here.print_json(views[0] if len(views) == 1 else views)
+    if call.is_json:
+        call.print_json(views[0] if len(views) == 1 else views)
         return
-    if here.output is Output.IDS:
-        here.print_ids(view["id"] for view in views)
+    if call.output is Output.IDS:
+        call.print_ids(view["id"] for view in views)
     for view in views:
         if view["error"]:
             error = view["error"]
-            here.say(f"{view['id']} {view['state']}: {error.get('code')}: {error.get('message')}")
-            here.say(f"why: holdfast job explain {view['id']}")
+            call.say(f"{view['id']} {view['state']}: {error.get('code')}: {error.get('message')}")
+            call.say(f"why: holdfast job explain {view['id']}")
         elif view["canonical_state"] not in SUCCESSFUL:
-            here.say(f"{view['id']} {view['state']}")
-        elif here.output is Output.TABLE:
+            call.say(f"{view['id']} {view['state']}")
+        elif call.output is Output.TABLE:
             if view["result"] is not None:
                 print(json.dumps(view["result"], ensure_ascii=False))
             else:
-                here.say(f"{view['id']} {view['state']}")
+                call.say(f"{view['id']} {view['state']}")

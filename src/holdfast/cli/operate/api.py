@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from holdfast.cli.exits import Exit, UnavailableError, UsageError
-from holdfast.cli.invocation import Here, Invocation, Output
+from holdfast.cli.invocation import Call, Invocation, Output
 from holdfast.config import load
 from holdfast.extras import needs
 
@@ -30,7 +30,7 @@ def api(
     url: str | None = None,
     key: str | None = None,
     idempotency_key: str | None = None,
-    here: Here,
+    call: Call,
 ) -> int:
     """Call a running server: `holdfast api POST /jobs --data '{"task": "add"}'`.
 
@@ -68,7 +68,7 @@ def api(
         with httpx.Client(trust_env=False, timeout=httpx.Timeout(TIMEOUT_S, read=None)) as client:
             target = found.url.rstrip("/") + _full(path)
             with client.stream(method.upper(), target, content=body, headers=headers) as answer:
-                return _show(here, answer)
+                return _show(call, answer)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeEncodeError) as error:
         raise UsageError(f"the call cannot be sent: {error}", field="PATH", remedy="check path, url and key") from error
     except httpx.HTTPError as error:
@@ -94,32 +94,32 @@ def _full(path: str) -> str:
     return path if path.startswith(OUTSIDE) else f"/api{path}"
 
 
-def _show(here: Invocation, answer: httpx.Response) -> int:
+def _show(call: Invocation, answer: httpx.Response) -> int:
     kind = answer.headers.get("content-type", "").partition(";")[0]
     if kind == "application/json" or kind.endswith("+json"):
         answer.read()
         if answer.content:
-            _show_json(here, answer.json())
+            _show_json(call, answer.json())
     else:
         for text in answer.iter_text():
             sys.stdout.write(text)
             sys.stdout.flush()
     if answer.is_success:
         return Exit.OK
-    here.say(f"{answer.status_code} {answer.reason_phrase}")
+    call.say(f"{answer.status_code} {answer.reason_phrase}")
     return exit_of_status(answer.status_code)
 
 
-def _show_json(here: Invocation, data: Any) -> None:
+def _show_json(call: Invocation, data: Any) -> None:
     items = data["items"] if isinstance(data, dict) and isinstance(data.get("items"), list) else None
-    match here.output:
+    match call.output:
         case Output.IDS:
             found = [data] if items is None else items
-            here.print_ids(each["id"] for each in found if isinstance(each, dict) and "id" in each)
+            call.print_ids(each["id"] for each in found if isinstance(each, dict) and "id" in each)
         case Output.JSONL if items is not None:
-            here.print_json(items)
+            call.print_json(items)
         case _:
-            here.print_json(data)
+            call.print_json(data)
 
 
 def exit_of_status(status: int) -> Exit:

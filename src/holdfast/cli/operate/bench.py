@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from holdfast.cli.exits import UsageError
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 from holdfast.cli.opened import plainly
 from holdfast.cli.render import rows, table
 from holdfast.config import sqlite_path, without_password
@@ -51,7 +51,7 @@ class Measure(NamedTuple):
         return {"jobs": self.jobs, "seconds": round(self.seconds, 3), "per_s": round(self.per_s, 1)}
 
 
-def bench(*, seconds: float = 10.0, here: Here) -> None:
+def bench(*, seconds: float = 10.0, call: Call) -> None:
     """Measure this machine: submit one by one, submit in bulk, drain, and how soon an idle worker starts a job.
 
     A database of its own is made beside yours, on the same disk or server, and removed at the end.
@@ -63,9 +63,9 @@ def bench(*, seconds: float = 10.0, here: Here) -> None:
     """
     if not seconds >= 1:
         raise UsageError(f"--seconds {seconds:g} is too short", field="seconds", remedy="give 1 or more")
-    url = here.settings.db
+    url = call.settings.db
     with plainly(url), throw_away(url) as place:
-        here.say(f"about {seconds:.0f} s on a database beside {without_password(url)}")
+        call.say(f"about {seconds:.0f} s on a database beside {without_password(url)}")
         measures, wait_ms = measure(place, seconds)
     data = {
         "db": without_password(url),
@@ -76,7 +76,7 @@ def bench(*, seconds: float = 10.0, here: Here) -> None:
     lines = [[each.what, f"{each.jobs:,}", f"{each.seconds:.2f}", f"{each.per_s:,.0f}"] for each in measures]
     lines.append([f"submit → start, idle worker: {wait_ms:.1f} ms", str(IDLE_JOBS), "", ""])
     shown = table("what", "jobs", "seconds", "jobs/s", right=["jobs", "seconds", "jobs/s"])
-    here.print_record(data, rows(shown, lines), without_password(url))
+    call.print_record(data, rows(shown, lines), without_password(url))
 
 
 def measure(url: str, seconds: float) -> tuple[list[Measure], float]:
@@ -84,7 +84,7 @@ def measure(url: str, seconds: float) -> tuple[list[Measure], float]:
     from holdfast.runtime.engine import Engine
 
     engine = Engine(url)
-    started = Started()
+    started = StartCounter()
 
     @engine.task
     async def noop(sent_ns: int) -> None:
@@ -103,7 +103,7 @@ def measure(url: str, seconds: float) -> tuple[list[Measure], float]:
     return [one, bulk, drain], wait_ms
 
 
-class Started:
+class StartCounter:
     """Counts handlers as they start; told when a job left, it keeps how long that one waited."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ def _submitting(name: str, what: str, submit: Callable[[], int], limit_s: float)
 
 
 def _draining(
-    engine: Engine, noop: Task[[int], None], started: Started, queued: int, limit_s: float
+    engine: Engine, noop: Task[[int], None], started: StartCounter, queued: int, limit_s: float
 ) -> tuple[Measure, float]:
     """Drain what is queued for so long, then let single jobs come to the idle worker.
 

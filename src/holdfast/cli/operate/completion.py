@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 
 INSTALL = {
     "bash": 'eval "$(holdfast completion bash)"   # in ~/.bashrc',
@@ -13,7 +13,7 @@ INSTALL = {
 }
 
 
-def completion(shell: Literal["bash", "zsh", "fish"], /, *, here: Here) -> None:
+def completion(shell: Literal["bash", "zsh", "fish"], /, *, call: Call) -> None:
     """Print the completion script of a shell.
 
     Parameters
@@ -25,5 +25,5 @@ def completion(shell: Literal["bash", "zsh", "fish"], /, *, here: Here) -> None:
 
     join_plugins()
     print(app.generate_completion(prog_name="holdfast", shell=shell), end="")
-    if here.err.is_terminal:
-        here.say(f"to install: {INSTALL[shell]}")
+    if call.err.is_terminal:
+        call.say(f"to install: {INSTALL[shell]}")

@@ -14,7 +14,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Here, Invocation
+from holdfast.cli.invocation import Call, Invocation
 from holdfast.cli.opened import plainly
 from holdfast.config import Settings, load, without_password
 from holdfast.extras import needs
@@ -33,7 +33,7 @@ def dev(
     concurrency: Annotated[int, Parameter(name=["--concurrency", "-c"])] = 4,
     no_reload: bool = False,
     watched: Annotated[bool, Parameter(show=False)] = False,
-    here: Here,
+    call: Call,
 ) -> int:
     """Run the store, the chores, a worker for all queues of the app, and the API, until Ctrl-C.
 
@@ -53,22 +53,22 @@ def dev(
     watched
         Started by the process that watches the files: ends with it.
     """
-    found = load({"db": here.db, "app": place or here.app, "host": host, "port": port})
+    found = load({"db": call.db, "app": place or call.app, "host": host, "port": port})
     if no_reload or watched:
         if watched:
             _end_with_parent()
-        return _run(here, found, concurrency)
+        return _run(call, found, concurrency)
     words = ["--concurrency", str(concurrency)]
-    for name, value in (("--db", here.db), ("--host", host), ("--port", port)):
+    for name, value in (("--db", call.db), ("--host", host), ("--port", port)):
         if value is not None:
             words += [name, str(value)]
-    place = place or here.app
+    place = place or call.app
     command = [sys.executable, "-m", "holdfast.cli", "dev", *([place] if place else []), *words, "--watched"]
-    return Watcher(command, here).run(Path.cwd())
+    return Watcher(command, call).run(Path.cwd())
 
 
-def _run(here: Invocation, found: Settings, concurrency: int) -> int:
-    engine = here.engine(found.app or PLAYGROUND)
+def _run(call: Invocation, found: Settings, concurrency: int) -> int:
+    engine = call.engine(found.app or PLAYGROUND)
     with needs("server", "the HTTP API"):
         from holdfast.api.running import WorkerSettings, serve
         from holdfast.api.settings import ApiSettings
@@ -77,14 +77,14 @@ def _run(here: Invocation, found: Settings, concurrency: int) -> int:
     set_up("text")
 
     def ready(url: str) -> None:
-        here.say(f"listening on {url}")
-        here.say(f"  database  {without_password(engine.url)}")
-        here.say(f"  worker    queues {', '.join(engine.registry.queues())}, {concurrency} at once")
-        here.say(f"  API       {url}/api/docs")
-        here.say(f"  tasks     {', '.join(sorted(task.name for task in engine.registry)) or 'none yet'}")
+        call.say(f"listening on {url}")
+        call.say(f"  database  {without_password(engine.url)}")
+        call.say(f"  worker    queues {', '.join(engine.registry.queues())}, {concurrency} at once")
+        call.say(f"  API       {url}/api/docs")
+        call.say(f"  tasks     {', '.join(sorted(task.name for task in engine.registry)) or 'none yet'}")
         if found.app is None:
-            here.say(f"  try       holdfast --app {PLAYGROUND} run words -a text='a b c' --wait")
-        here.say("  look      holdfast job list; Ctrl-C stops it")
+            call.say(f"  try       holdfast --app {PLAYGROUND} run words -a text='a b c' --wait")
+        call.say("  look      holdfast job list; Ctrl-C stops it")
 
     with plainly(engine.url):
         settings = ApiSettings(host=found.host, port=found.port)
@@ -105,10 +105,10 @@ def _end_with_parent() -> None:
 class Watcher:
     """Runs a command, and runs it anew when a Python file changes."""
 
-    def __init__(self, command: list[str], here: Invocation) -> None:
+    def __init__(self, command: list[str], call: Invocation) -> None:
         self._command = command
-        self._here = here
-        self._told = threading.Event()
+        self._call = call
+        self._asked_to_stop = threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
 
     def run(self, folder: Path) -> int:
@@ -122,7 +122,7 @@ class Watcher:
         looks = watch(
             folder,
             watch_filter=PythonFilter(),
-            stop_event=self._told,
+            stop_event=self._asked_to_stop,
             rust_timeout=LOOK_EVERY_MS,
             yield_on_timeout=True,
             raise_interrupt=False,
@@ -131,19 +131,19 @@ class Watcher:
         for changes in looks:
             if changes:
                 names = sorted({str(Path(path).relative_to(folder)) for _, path in changes})
-                self._here.say(f"{', '.join(names[:3])} changed: starting anew")
+                self._call.say(f"{', '.join(names[:3])} changed: starting anew")
                 self._stop()
                 self._start()
                 reported = False
             elif not reported and self._child is not None and (code := self._child.poll()) is not None:
                 if code in (Exit.OK, Exit.USAGE):
                     return code  # somebody stopped it alone, or no change of a file would help
-                self._here.say(f"it ended with exit code {code}; waiting for a change")
+                self._call.say(f"it ended with exit code {code}; waiting for a change")
                 reported = True
         return self._stop()
 
     def _tell(self, number: int, frame: FrameType | None) -> None:
-        self._told.set()
+        self._asked_to_stop.set()
 
     def _start(self) -> None:
         # A group of its own: Ctrl-C reaches it through us, once, and not from the terminal too.

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 from rich.text import Text
 
 from holdfast.api.access.keys import Scope, make_key
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.render import rows, short_time, table
 from holdfast.kernel.errors import NotFoundError
 from holdfast.tasks.durations import duration_ms
@@ -28,7 +28,7 @@ async def create(
     *,
     scope: Scope,
     expires: str | None = None,
-    here: Here,
+    call: Call,
 ) -> None:
     """Make a key. It is shown once, on stdout: only a digest of it is kept.
 
@@ -42,37 +42,37 @@ async def create(
         How long it lives, such as 30d; else until it is revoked.
     """
     lives_ms = None if expires is None else duration_ms(expires, "expires")
-    async with here.store() as store:
+    async with call.store() as store:
         made = await make_key(store, name, scope, lives_ms=lives_ms)
         view = key_view(made.row, await store.now_ms())
-    here.print_record({**view, "key": made.token}, Text(made.token, no_wrap=True, overflow="ignore"), made.row.id)
-    if here.output is not Output.IDS:
-        here.say(f"{name}: scope {scope}, id {made.row.id}; this is the only time that the key is shown")
+    call.print_record({**view, "key": made.token}, Text(made.token, no_wrap=True, overflow="ignore"), made.row.id)
+    if call.output is not Output.IDS:
+        call.say(f"{name}: scope {scope}, id {made.row.id}; this is the only time that the key is shown")
 
 
 @app.command(name="list")
-async def list_(*, here: Here) -> None:
+async def list_(*, call: Call) -> None:
     """List keys, the newest first. Their secrets are nowhere."""
-    async with here.store() as store:
+    async with call.store() as store:
         now_ms = await store.now_ms()
         views = [key_view(row, now_ms) for row in await store.admin.keys.list()]
-    if here.is_json:
-        here.print_json(views)
-    elif here.output is Output.IDS:
-        here.print_ids(view["id"] for view in views)
+    if call.is_json:
+        call.print_json(views)
+    elif call.output is Output.IDS:
+        call.print_ids(view["id"] for view in views)
     elif not views:
-        here.say("there are no keys; `holdfast key create NAME --scope read` makes one")
+        call.say("there are no keys; `holdfast key create NAME --scope read` makes one")
     else:
         lines = [
             [view["id"], view["name"], view["scope"], *(short_time(view[at]) for at in TIMES), _state(view["state"])]
             for view in views
         ]
         columns = ["id", "name", "scope", "created", "expires", "last used", ""]
-        here.print(rows(table(*columns, whole=["id", "scope", "created", "expires", "last used"]), lines))
+        call.print(rows(table(*columns, whole=["id", "scope", "created", "expires", "last used"]), lines))
 
 
 @app.command
-async def expire(key_id: KeyId, /, *, after: str, here: Here) -> None:
+async def expire(key_id: KeyId, /, *, after: str, call: Call) -> None:
     """Let a key end after a while, such as when another has taken its place. It never lives longer for it.
 
     Parameters
@@ -83,14 +83,14 @@ async def expire(key_id: KeyId, /, *, after: str, here: Here) -> None:
         How long it still opens, such as 1h.
     """
     after_ms, wanted = duration_ms(after, "after"), _id_of(key_id)
-    async with here.store() as store:
+    async with call.store() as store:
         row = await store.admin.keys.expire(wanted, after_ms)
         view = key_view(_known(row, wanted), await store.now_ms())
-    here.print_record(view, f"{view['name']} ({view['id']}) ends at {view['expires_at']}", view["id"])
+    call.print_record(view, f"{view['name']} ({view['id']}) ends at {view['expires_at']}", view["id"])
 
 
 @app.command
-async def revoke(key_id: KeyId, /, *, here: Here) -> None:
+async def revoke(key_id: KeyId, /, *, call: Call) -> None:
     """Revoke a key: the very next request with it is refused.
 
     Parameters
@@ -99,10 +99,10 @@ async def revoke(key_id: KeyId, /, *, here: Here) -> None:
         Its id, as `holdfast key list` shows it, or the key itself.
     """
     wanted = _id_of(key_id)
-    async with here.store() as store:
+    async with call.store() as store:
         row = await store.admin.keys.revoke(wanted)
         view = key_view(_known(row, wanted), await store.now_ms())
-    here.print_record(view, f"{view['name']} ({view['id']}) opens nothing any more", view["id"])
+    call.print_record(view, f"{view['name']} ({view['id']}) opens nothing any more", view["id"])
 
 
 def _id_of(words: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from rich.text import Text
 
 from holdfast.cli.exits import UsageError
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.render import rows, short_time, table
 
 LARGEST = 5_000
 
 
-async def leases(*, limit: int = 100, here: Here) -> None:
+async def leases(*, limit: int = 100, call: Call) -> None:
     """List the leases, the one that ends first at the head.
 
     Parameters
@@ -24,20 +24,20 @@ async def leases(*, limit: int = 100, here: Here) -> None:
 
     if not 1 <= limit <= LARGEST:
         raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {LARGEST}")
-    async with here.store() as store:
+    async with call.store() as store:
         now_ms = await store.now_ms()
         views = [lease_view(job, now_ms) for job in await store.admin.queues.leases(limit=limit)]
-    if here.is_json:
-        here.print_json(views)
-    elif here.output is Output.IDS:
-        here.print_ids(view["job_id"] for view in views)
+    if call.is_json:
+        call.print_json(views)
+    elif call.output is Output.IDS:
+        call.print_ids(view["job_id"] for view in views)
     elif not views:
-        here.say("nobody holds a job")
+        call.say("nobody holds a job")
     else:
         made = table(
             "job", "task", "worker", "attempt", "started", "left", "", right=["attempt"], whole=["job", "left"]
         )
-        here.print(
+        call.print(
             rows(
                 made,
                 (

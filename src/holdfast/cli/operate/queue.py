@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from rich.text import Text
 
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.render import rows, short_time, table
 from holdfast.store.port import CAP
 
@@ -16,18 +16,18 @@ Name = Annotated[str, Parameter(name="NAME")]
 
 
 @app.command(name="list")
-async def list_(*, here: Here) -> None:
+async def list_(*, call: Call) -> None:
     """List queues that have jobs, workers or a pause."""
     from holdfast.views.queues import queue_view, queues
 
-    async with here.store() as store:
+    async with call.store() as store:
         views = [queue_view(queue) for queue in await queues(store)]
-    if here.is_json:
-        here.print_json(views)
-    elif here.output is Output.IDS:
-        here.print_ids(view["name"] for view in views)
+    if call.is_json:
+        call.print_json(views)
+    elif call.output is Output.IDS:
+        call.print_ids(view["name"] for view in views)
     elif not views:
-        here.say("no queue has jobs, workers or a pause")
+        call.say("no queue has jobs, workers or a pause")
     else:
         shown = table(
             "queue",
@@ -40,7 +40,7 @@ async def list_(*, here: Here) -> None:
             right=["queued", "due", "running", "workers"],
             whole=["queue", "queued", "due", "running", "workers", "due since"],
         )
-        here.print(
+        call.print(
             rows(
                 shown,
                 (
@@ -60,7 +60,7 @@ async def list_(*, here: Here) -> None:
 
 
 @app.command
-async def pause(name: Name, /, *, reason: str | None = None, here: Here) -> None:
+async def pause(name: Name, /, *, reason: str | None = None, call: Call) -> None:
     """Let no worker claim from a queue. What runs goes on; what is submitted waits.
 
     Parameters
@@ -71,13 +71,13 @@ async def pause(name: Name, /, *, reason: str | None = None, here: Here) -> None
         Why: `holdfast queue list` and `job explain` show it.
     """
 
-    async with here.store() as store:
+    async with call.store() as store:
         await store.admin.queues.pause(name, reason)
-    here.print_record({"name": name, "paused": True, "reason": reason}, f"{name} paused", name)
+    call.print_record({"name": name, "paused": True, "reason": reason}, f"{name} paused", name)
 
 
 @app.command
-async def resume(name: Name, /, *, here: Here) -> None:
+async def resume(name: Name, /, *, call: Call) -> None:
     """Let a paused queue be claimed from again.
 
     Parameters
@@ -86,12 +86,12 @@ async def resume(name: Name, /, *, here: Here) -> None:
         The queue.
     """
 
-    async with here.store() as store:
+    async with call.store() as store:
         was = await store.admin.queues.unpause(name)
         store.wakeups.ring()
-    here.print_record({"name": name, "paused": False, "was_paused": was}, f"{name} goes on", name)
+    call.print_record({"name": name, "paused": False, "was_paused": was}, f"{name} goes on", name)
     if not was:
-        here.say("it was not paused")
+        call.say("it was not paused")
 
 
 def _many(count: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 
 if TYPE_CHECKING:
     from holdfast.chores.scheduler import Scheduler
@@ -18,18 +18,18 @@ Name = Annotated[str, Parameter(name="NAME")]
 
 
 @app.command(name="list")
-async def list_(*, here: Here) -> None:
+async def list_(*, call: Call) -> None:
     """List schedules, with the time of their next tick."""
     from holdfast.views.part_views import schedule_view
 
-    async with _scheduler(here) as scheduler:
+    async with _scheduler(call) as scheduler:
         views = [schedule_view(row) for row in await scheduler.list()]
-    if here.is_json:
-        here.print_json(views)
-    elif here.output is Output.IDS:
-        here.print_ids(each["name"] for each in views)
+    if call.is_json:
+        call.print_json(views)
+    elif call.output is Output.IDS:
+        call.print_ids(each["name"] for each in views)
     elif not views:
-        here.say("no schedules: declare one with app.schedule(…)")
+        call.say("no schedules: declare one with app.schedule(…)")
     else:
         from holdfast.cli.render import long_time, rows, table
 
@@ -41,11 +41,11 @@ async def list_(*, here: Here) -> None:
             ]
             for each in views
         ]
-        here.print(rows(shown, lines))
+        call.print(rows(shown, lines))
 
 
 @app.command
-async def pause(name: Name, /, *, here: Here) -> None:
+async def pause(name: Name, /, *, call: Call) -> None:
     """Hold a schedule: nothing is submitted until it is resumed, and nothing made up then.
 
     Parameters
@@ -53,13 +53,13 @@ async def pause(name: Name, /, *, here: Here) -> None:
     name
         The schedule's name.
     """
-    async with _scheduler(here) as scheduler:
+    async with _scheduler(call) as scheduler:
         await scheduler.pause(name)
-    here.say(f"{name} is paused")
+    call.say(f"{name} is paused")
 
 
 @app.command
-async def resume(name: Name, /, *, here: Here) -> None:
+async def resume(name: Name, /, *, call: Call) -> None:
     """Let a paused schedule go on, from now.
 
     Parameters
@@ -69,14 +69,14 @@ async def resume(name: Name, /, *, here: Here) -> None:
     """
     from holdfast.views.job import iso
 
-    async with _scheduler(here) as scheduler:
+    async with _scheduler(call) as scheduler:
         await scheduler.resume(name)
         row = await scheduler.get(name)
-    here.say(f"{name} goes on; next at {iso(row.next_tick_ms)}")
+    call.say(f"{name} goes on; next at {iso(row.next_tick_ms)}")
 
 
 @app.command
-async def run(name: Name, /, *, here: Here) -> None:
+async def run(name: Name, /, *, call: Call) -> None:
     """Submit one job of a schedule now, beside its ticks, and print the job's id.
 
     Parameters
@@ -84,16 +84,16 @@ async def run(name: Name, /, *, here: Here) -> None:
     name
         The schedule's name.
     """
-    async with _scheduler(here) as scheduler:
+    async with _scheduler(call) as scheduler:
         job_id = await scheduler.submit_now(name)
-    if here.is_json:
-        here.print_json({"id": job_id})
+    if call.is_json:
+        call.print_json({"id": job_id})
     else:
         print(job_id)
 
 
 @app.command
-async def remove(name: Name, /, *, here: Here) -> None:
+async def remove(name: Name, /, *, call: Call) -> None:
     """Forget a schedule; its jobs stay. A process that declares it brings it back.
 
     Parameters
@@ -101,14 +101,14 @@ async def remove(name: Name, /, *, here: Here) -> None:
     name
         The schedule's name.
     """
-    async with _scheduler(here) as scheduler:
+    async with _scheduler(call) as scheduler:
         await scheduler.remove(name)
-    here.say(f"{name} is removed")
+    call.say(f"{name} is removed")
 
 
 @asynccontextmanager
-async def _scheduler(here: Here) -> AsyncIterator[Scheduler]:
+async def _scheduler(call: Call) -> AsyncIterator[Scheduler]:
     from holdfast.chores.scheduler import Scheduler
 
-    async with here.store() as store:
+    async with call.store() as store:
         yield Scheduler(store)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 from holdfast.cli.opened import plainly
 from holdfast.config import load, without_password
 from holdfast.extras import needs
@@ -25,7 +25,7 @@ def serve(
     allow_host: list[str] | None = None,
     rate: float = 500.0,
     no_chores: bool = False,
-    here: Here,
+    call: Call,
 ) -> int:
     """Serve the HTTP API until SIGTERM or Ctrl-C: it then lets requests end. Bound to more than this machine it needs
     a key: see `holdfast key create`.
@@ -46,8 +46,8 @@ def serve(
     no_chores
         Leave chores (lost leases, schedules, seals) to the workers.
     """
-    found = load({"db": here.db, "app": here.app, "host": host, "port": port})
-    engine = engine_or_bare(here, place or found.app)
+    found = load({"db": call.db, "app": call.app, "host": host, "port": port})
+    engine = engine_or_bare(call, place or found.app)
     with needs("server", "the HTTP API"):
         from holdfast.api.running import serve as run
         from holdfast.api.settings import ApiSettings
@@ -55,7 +55,7 @@ def serve(
 
     settings = ApiSettings(host=found.host, port=found.port, hosts=tuple(allow_host or ()), rate=rate)
     # Where lines are JSON, each of them is.
-    say = get_logger("holdfast.cli").info if set_up() == "json" else here.say
+    say = get_logger("holdfast.cli").info if set_up() == "json" else call.say
 
     def ready(url: str) -> None:
         say(f"listening on {url}")
@@ -65,10 +65,10 @@ def serve(
         return run(engine, settings, chores=not no_chores, ready=ready)
 
 
-def engine_or_bare(here: Invocation, place: str | None) -> Inside:
+def engine_or_bare(call: Invocation, place: str | None) -> Inside:
     """The engine that is named, or one without tasks on the database that is."""
     if place is not None:
-        return here.engine(place)
+        return call.engine(place)
     from holdfast.runtime.inside import Inside
 
-    return Inside(here.settings.db)
+    return Inside(call.settings.db)

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from holdfast.cli.exits import UsageError
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 from holdfast.cli.opened import plainly
 from holdfast.config import without_password
 from holdfast.extras import needs
@@ -23,7 +23,7 @@ def worker(
     concurrency: Annotated[int, Parameter(name=["--concurrency", "-c"])] = 10,
     grace: str = "30s",
     metrics_port: int | None = None,
-    here: Here,
+    call: Call,
 ) -> int:
     """Run a worker until SIGTERM or Ctrl-C: it then lets its jobs end, and hands back what does not end in time.
 
@@ -48,14 +48,14 @@ def worker(
         with needs("metrics", "--metrics-port", "--metrics-port"):
             import holdfast.observe.worker_metrics  # noqa: F401 - before there is a worker that it would end
     grace_s = duration_ms(grace, "grace") / 1_000
-    engine = here.engine(place)
+    engine = call.engine(place)
     queues = weights(queue) if queue else engine.registry.queues()
     names = ", ".join(f"{name}:{weight}" if weight > 1 else name for name, weight in queues.items())
     from holdfast.observe.logs import get_logger, set_up
     from holdfast.runtime.serving import serve_worker
 
     # Where lines are JSON, each of them is.
-    say = get_logger("holdfast.cli").info if set_up() == "json" else here.say
+    say = get_logger("holdfast.cli").info if set_up() == "json" else call.say
     say(f"worker on {without_password(engine.url)}, queues {names}, {concurrency} at once; Ctrl-C stops it")
     with plainly(engine.url):
         return serve_worker(engine, queues, concurrency, grace_s, metrics_port=metrics_port)

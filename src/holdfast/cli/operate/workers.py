@@ -7,11 +7,11 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.text import Text
 
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.render import rows, short_time, table
 
 
-async def workers(*, everybody: Annotated[bool, Parameter(name=["--all", "-a"])] = False, here: Here) -> None:
+async def workers(*, everybody: Annotated[bool, Parameter(name=["--all", "-a"])] = False, call: Call) -> None:
     """List the workers that are alive.
 
     Parameters
@@ -21,20 +21,20 @@ async def workers(*, everybody: Annotated[bool, Parameter(name=["--all", "-a"])]
     """
     from holdfast.views.queues import ALIVE_MS, worker_view
 
-    async with here.store() as store:
+    async with call.store() as store:
         now_ms = await store.now_ms()
         views = [worker_view(worker, now_ms) for worker in await store.admin.workers.list()]
     shown = [view for view in views if everybody or view["alive"]]
-    if here.is_json:
-        here.print_json(shown)
-    elif here.output is Output.IDS:
-        here.print_ids(view["owner"] for view in shown)
+    if call.is_json:
+        call.print_json(shown)
+    elif call.output is Output.IDS:
+        call.print_ids(view["owner"] for view in shown)
     elif not shown:
         gone = f" ({len(views)} on record, --all shows them)" if views else ""
-        here.say(f"no worker was seen in the last {ALIVE_MS // 1000} s{gone}; `holdfast worker module:app` starts one")
+        call.say(f"no worker was seen in the last {ALIVE_MS // 1000} s{gone}; `holdfast worker module:app` starts one")
     else:
         made = table("worker", "queues", "slots", "started", "seen", "", right=["slots"], whole=["worker", "slots"])
-        here.print(
+        call.print(
             rows(
                 made,
                 (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.opened import plainly
 from holdfast.cli.render import rows, table
 from holdfast.config import without_password
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from holdfast.audit.auditor import Progress, Report
 
 
-async def audit(*, here: Here) -> int:
+async def audit(*, call: Call) -> int:
     """Check every invariant over every job and every seal. Exit 1 and the counterexamples when one fails."""
     from holdfast.audit.auditor import audit as audit_of
 
-    url = here.settings.db
-    async with here.store():
+    url = call.settings.db
+    async with call.store():
         pass  # It is there, and it is ours: said in the same words as by every other command.
-    with plainly(url), _bars(here.err) as tick:
+    with plainly(url), _bars(call.err) as tick:
         report = await audit_of(url, on_progress=tick)
-    match here.output:
+    match call.output:
         case Output.TABLE:
-            _print(here, report)
+            _print(call, report)
         case Output.IDS:
-            here.print_ids(dict.fromkeys(each.job_id for each in report.violations if each.job_id))
+            call.print_ids(dict.fromkeys(each.job_id for each in report.violations if each.job_id))
         case _:
-            here.print_json(_data(url, report))
+            call.print_json(_data(url, report))
     return Exit.ERROR if report.total_violations else Exit.OK
 
 
-def _print(here: Here, report: Report) -> None:
+def _print(call: Call, report: Report) -> None:
     if report.violations:
         lines = [
             [each.invariant, each.job_id or "the log", str(each.seq or ""), each.message] for each in report.violations
@@ -54,17 +54,17 @@ def _print(here: Here, report: Report) -> None:
             right=["event"],
             whole=["invariant", "job", "event"],
         )
-        here.print(rows(shown, lines), "")
+        call.print(rows(shown, lines), "")
     if (more := report.total_violations - len(report.violations)) > 0:
-        here.say(f"{more:,} more are not shown")
+        call.say(f"{more:,} more are not shown")
     verdict = Text(
         _count(report.total_violations, "violation"), "bold red" if report.total_violations else "bold green"
     )
     seen = ", ".join(_count(getattr(report, thing), thing[:-1]) for thing in ("jobs", "events", "seals"))
-    here.print(verdict.append(f" in {seen}", "default"))
+    call.print(verdict.append(f" in {seen}", "default"))
     unsealed = f", {report.unsealed:,} not sealed yet" if report.unsealed else ""
     rate = report.events / report.seconds if report.seconds else 0
-    here.say(f"{report.seconds:.1f} s, {rate:,.0f} events/s{unsealed}")
+    call.say(f"{report.seconds:.1f} s, {rate:,.0f} events/s{unsealed}")
 
 
 def _count(number: int, thing: str) -> str:
@@ -101,4 +101,4 @@ def _bars(err: Console) -> Iterator[Callable[[Progress], None] | None]:
     columns = (TextColumn("{task.description:13}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bars(*columns, console=err, transient=True) as bars:
         tasks = {what: bars.add_task(words, total=None) for what, words in names.items()}
-        yield lambda said: bars.update(tasks[said.what], completed=said.done, total=said.total or None)
+        yield lambda progress: bars.update(tasks[progress.what], completed=progress.done, total=progress.total or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cyclopts import App
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.opened import plainly
 from holdfast.cli.proof.db_check import Finding, findings
 from holdfast.cli.proof.db_export import export
@@ -19,9 +19,9 @@ app.command(prune)
 
 
 @app.command
-async def migrate(*, here: Here) -> None:
+async def migrate(*, call: Call) -> None:
     """Make the database's tables, or bring them up to date. An SQLite file is made when there is none."""
-    url = here.settings.db
+    url = call.settings.db
     with plainly(url):
         from holdfast.store.open import open_store
 
@@ -32,24 +32,24 @@ async def migrate(*, here: Here) -> None:
             await store.close()
     data = {"db": without_password(url), "applied": applied}
     words = "".join(f"applied {name}\n" for name in applied) or "nothing to apply: the schema is up to date\n"
-    if here.output is Output.IDS:
-        here.print_ids(applied)
+    if call.output is Output.IDS:
+        call.print_ids(applied)
     else:
-        here.print_record(data, words.rstrip("\n"), "")
+        call.print_record(data, words.rstrip("\n"), "")
 
 
 @app.command
-async def check(*, here: Here) -> int:
+async def check(*, call: Call) -> int:
     """Say whether the database can be reached, has this version's schema, and is undamaged."""
-    url = here.settings.db
+    url = call.settings.db
     found = await findings(url)
     ok = all(finding.ok for finding in found)
-    if here.output is Output.TABLE:
+    if call.output is Output.TABLE:
         lines = [[each.check, "ok" if each.ok else "NOT OK", each.detail] for each in found]
-        here.print(rows(table("check", "", "", whole=["check"]), lines))
+        call.print(rows(table("check", "", "", whole=["check"]), lines))
     else:
         data = {"ok": ok, "db": without_password(url), "checks": [finding._asdict() for finding in found]}
-        here.print_record(data, "", without_password(url))
+        call.print_record(data, "", without_password(url))
     return Exit.OK if ok else _worst(found)
 
 

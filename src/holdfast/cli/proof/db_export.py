@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 from holdfast.views.job import event_view, job_view
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from holdfast.store.port import Reads
 
 
-async def export(*, here: Here) -> None:
+async def export(*, call: Call) -> None:
     """Print every job with its events, oldest first: a JSON object a line, whatever -o says.
 
     Jobs that are at work meanwhile are as they are when their turn comes. To move a database as it is, copy it with the
     tools of its own: a SQLite file with `.backup`, PostgreSQL with `pg_dump`.
     """
     jobs = events = 0
-    async with here.store() as store:
+    async with call.store() as store:
         tables = await store.reads.lifecycles()
         logs = _Logs(store.reads)
         async for batch in store.reads.all_jobs():
@@ -32,7 +32,7 @@ async def export(*, here: Here) -> None:
                 line = job_view(job, table) | {"events": [event_view(event, table) for event in log]}
                 print(json.dumps(line, separators=(",", ":"), ensure_ascii=False))
                 jobs, events = jobs + 1, events + len(log)
-    here.say(f"{jobs:,} jobs, {events:,} events")
+    call.say(f"{jobs:,} jobs, {events:,} events")
 
 
 class _Logs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import UsageError
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 from holdfast.cli.job.bulk import DryRun, Yes
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PAGE = 1000
 
 
-async def prune(*, dry_run: DryRun = False, yes: Yes = False, here: Here) -> None:
+async def prune(*, dry_run: DryRun = False, yes: Yes = False, call: Call) -> None:
     """Remove finished jobs that were kept long enough, with all that belongs to them.
 
     How long is up to the job's keep_until, else to its lifecycle. The log is sealed first: only what is sealed goes,
@@ -33,7 +33,7 @@ async def prune(*, dry_run: DryRun = False, yes: Yes = False, here: Here) -> Non
 
     if dry_run and yes:
         raise UsageError("--dry-run and --yes contradict each other", remedy="give one of them")
-    async with here.store() as store:
+    async with call.store() as store:
         jobs, events = await _due(store), 0
         if yes:
             await Sealer(store).seal_all()
@@ -46,9 +46,9 @@ async def prune(*, dry_run: DryRun = False, yes: Yes = False, here: Here) -> Non
                 pass
     count = f"{jobs:,} job{'' if jobs == 1 else 's'}"
     words = f"{count} and {events:,} events removed" if yes else f"{count} would be removed"
-    here.print_record({"dry_run": not yes, "jobs": jobs, "events": events}, words, jobs)
+    call.print_record({"dry_run": not yes, "jobs": jobs, "events": events}, words, jobs)
     if jobs and not yes:
-        here.say(f"dry run: say --yes to remove {'it' if jobs == 1 else 'them'}")
+        call.say(f"dry run: say --yes to remove {'it' if jobs == 1 else 'them'}")
 
 
 async def _due(store: Store) -> int:

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from holdfast.catalog import KNOWN
 from holdfast.cli.exits import Exit, UnavailableError
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.render import rows, table
 from holdfast.config import DEFAULT_DB
 from holdfast.kernel.errors import LifecycleError, NotFoundError
@@ -18,16 +18,16 @@ app = App(name="lifecycle", help="The tables that jobs follow.")
 
 
 @app.command(name="list")
-async def list_(*, here: Here) -> None:
+async def list_(*, call: Call) -> None:
     """List the built-in lifecycles, and those that the database knows besides."""
-    tables = await known_lifecycles(here)
-    if here.is_json:
+    tables = await known_lifecycles(call)
+    if call.is_json:
         from holdfast.views.part_views import lifecycle_line
 
-        here.print_json([lifecycle_line(each) for each in tables.values()])
+        call.print_json([lifecycle_line(each) for each in tables.values()])
         return
-    if here.output is Output.IDS:
-        here.print_ids(tables)
+    if call.output is Output.IDS:
+        call.print_ids(tables)
         return
     shown = table("name", "states", "rows", "", right=["rows"], whole=["name"])
     lines = [
@@ -39,11 +39,11 @@ async def list_(*, here: Here) -> None:
         ]
         for each in tables.values()
     ]
-    here.print(rows(shown, lines))
+    call.print(rows(shown, lines))
 
 
 @app.command
-async def show(name: str, *, mermaid: bool = False, here: Here) -> None:
+async def show(name: str, *, mermaid: bool = False, call: Call) -> None:
     """Show a lifecycle: its states, rows and policies.
 
     Parameters
@@ -55,7 +55,7 @@ async def show(name: str, *, mermaid: bool = False, here: Here) -> None:
     """
     lifecycle = KNOWN.get(name)
     if lifecycle is None:
-        tables = await known_lifecycles(here)
+        tables = await known_lifecycles(call)
         if name not in tables:
             raise NotFoundError("lifecycle", name, remedy=f"there are: {', '.join(tables)}")
         lifecycle = tables[name]
@@ -63,16 +63,16 @@ async def show(name: str, *, mermaid: bool = False, here: Here) -> None:
         from holdfast.cli.proof.mermaid import diagram
 
         print(diagram(lifecycle), end="")
-    elif here.output is Output.TABLE:
+    elif call.output is Output.TABLE:
         from holdfast.cli.proof.lifecycle_table import lifecycle_tables
 
-        here.print(*lifecycle_tables(lifecycle))
+        call.print(*lifecycle_tables(lifecycle))
     else:
-        here.print_record(lifecycle.to_dict(), "", lifecycle.name)
+        call.print_record(lifecycle.to_dict(), "", lifecycle.name)
 
 
 @app.command
-def check(where: Annotated[str, Parameter(name="module:lifecycle")], /, *, here: Here) -> int:
+def check(where: Annotated[str, Parameter(name="module:lifecycle")], /, *, call: Call) -> int:
     """Import a lifecycle of your own and say whether its table holds.
 
     Parameters
@@ -92,22 +92,22 @@ def check(where: Annotated[str, Parameter(name="module:lifecycle")], /, *, here:
         }
         steps = "".join(f"\n  {number}. {step}" for number, step in enumerate(error.path, 1))
         what = error.message.partition(" (counterexample: ")[0]
-        here.print_record(data, f"not ok: {what}\ncounterexample:{steps}", error.lifecycle)
+        call.print_record(data, f"not ok: {what}\ncounterexample:{steps}", error.lifecycle)
         return Exit.ERROR
     states, transitions = len(lifecycle.states), len(lifecycle.transitions)
     data = {"ok": True, "lifecycle": lifecycle.name, "states": states, "transitions": transitions}
-    here.print_record(data, f"ok: {lifecycle.name}, {states} states, {transitions} rows", lifecycle.name)
+    call.print_record(data, f"ok: {lifecycle.name}, {states} states, {transitions} rows", lifecycle.name)
     return Exit.OK
 
 
-async def known_lifecycles(here: Here) -> dict[str, Lifecycle]:
+async def known_lifecycles(call: Call) -> dict[str, Lifecycle]:
     """The built-in ones, and those registered in the database if there is one to ask."""
     try:
-        async with here.store() as store:
+        async with call.store() as store:
             stored = await store.reads.lifecycles()
     except UnavailableError as error:
-        if here.settings.db != DEFAULT_DB:
-            here.say(f"built-in lifecycles only: {error.message}")
+        if call.settings.db != DEFAULT_DB:
+            call.say(f"built-in lifecycles only: {error.message}")
         return dict(KNOWN)
     return dict(KNOWN) | stored
 

@@ -32,7 +32,7 @@ def _section(table: Lifecycle) -> str:
         f"\n## {table.name}\n",
         _grid(("state", "canonical", "rank", "kind"), state_rows(table)),
         "\n",
-        _grid(("from", "command", "to", "event", "besides"), _told(table)),
+        _grid(("from", "command", "to", "event", "besides"), _rows(table)),
         "\n",
         _grid(("policy", "value"), policy_rows(table)),
     ]
@@ -41,7 +41,7 @@ def _section(table: Lifecycle) -> str:
     return "".join([*parts, "\n```mermaid\n", diagram(table), "```\n"])
 
 
-def _told(table: Lifecycle) -> Iterable[Sequence[str]]:
+def _rows(table: Lifecycle) -> Iterable[Sequence[str]]:
     """The rows, a new job's first: where two states share a label, with the canonical one beside it."""
     labels = [str(state) for state in table.states]
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.render import rows, table
 from holdfast.views.job import iso
 
 
-async def seal(*, here: Here) -> None:
+async def seal(*, call: Call) -> None:
     """Seal the log up to now. A chore does it all the time; this is for those who cannot wait."""
     from holdfast.chores.sealer import Sealer
 
-    async with here.store() as store:
+    async with call.store() as store:
         seals = await Sealer(store).seal_all()
-    if here.is_json:
-        here.print_json(
+    if call.is_json:
+        call.print_json(
             [
                 {
                     "number": each.number,
@@ -27,12 +27,12 @@ async def seal(*, here: Here) -> None:
                 for each in seals
             ]
         )
-    elif here.output is Output.IDS:
-        here.print_ids(each.number for each in seals)
+    elif call.output is Output.IDS:
+        call.print_ids(each.number for each in seals)
     elif not seals:
-        here.say("nothing to seal: the log is sealed up to now")
+        call.say("nothing to seal: the log is sealed up to now")
     else:
         lines = [
             [str(each.number), f"{each.first_pos}–{each.last_pos}", str(each.count), each.head.hex()] for each in seals
         ]
-        here.print(rows(table("seal", "events", "count", "head", right=["seal", "count"], whole=["head"]), lines))
+        call.print(rows(table("seal", "events", "count", "head", right=["seal", "count"], whole=["head"]), lines))

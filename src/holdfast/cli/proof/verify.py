@@ -13,14 +13,14 @@ from rich.text import Text
 
 from holdfast.audit.verdict import verify as verdict_on
 from holdfast.cli.exits import Exit, UsageError
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 from holdfast.cli.render import long_time, pairs
 from holdfast.kernel.errors import HoldfastError, NotFoundError
-from holdfast.kernel.proof.certificate import Verdict
+from holdfast.kernel.proof.certificate import CertificateVerdict
 from holdfast.views.job import iso
 
 
-def verify(file: Annotated[str, Parameter(name="FILE", allow_leading_hyphen=True)], /, *, here: Here) -> int:
+def verify(file: Annotated[str, Parameter(name="FILE", allow_leading_hyphen=True)], /, *, call: Call) -> int:
     """Verify a job's certificate, as `holdfast job prove` printed it. Exit 1 when it does not hold.
 
     Parameters
@@ -31,11 +31,11 @@ def verify(file: Annotated[str, Parameter(name="FILE", allow_leading_hyphen=True
     verdict = verdict_on(_read(file))
     data = verdict._asdict()
     data["sealed_at"] = iso(data.pop("sealed_at_ms"))
-    here.print_record(data, _words(verdict), verdict.job_id)
+    call.print_record(data, _words(verdict), verdict.job_id)
     return Exit.OK if verdict.ok else Exit.ERROR
 
 
-def _words(verdict: Verdict) -> RenderableType:
+def _words(verdict: CertificateVerdict) -> RenderableType:
     if not verdict.ok:
         return Text("not ok", "bold red").append("".join(f"\n  {each}" for each in verdict.problems), "default")
     facts = {

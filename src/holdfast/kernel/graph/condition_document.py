@@ -89,8 +89,8 @@ def to_document(condition: Condition) -> dict[str, Any]:
     """The document that `parse` reads as this condition."""
     match condition:
         case Test(path, op, value):
-            said = {"path": path_document(path), "op": op}
-            return said if op in OPERATORS and OPERATORS[op].unary else said | {"value": value}
+            document = {"path": path_document(path), "op": op}
+            return document if op in OPERATORS and OPERATORS[op].unary else document | {"value": value}
         case And(parts):
             return {"and": [to_document(part) for part in parts]}
         case Or(parts):
@@ -105,8 +105,8 @@ def words(condition: Condition) -> str:
     """The condition as a person would write it."""
     match condition:
         case Test(path, op, value):
-            said = f"{'.'.join(path) or 'result'} {op}"
-            return said if OPERATORS[op].unary else f"{said} {encode(value)}"
+            phrase = f"{'.'.join(path) or 'result'} {op}"
+            return phrase if OPERATORS[op].unary else f"{phrase} {encode(value)}"
         case And(parts):
             return " and ".join(f"({words(part)})" if isinstance(part, Or) else words(part) for part in parts)
         case Or(parts):

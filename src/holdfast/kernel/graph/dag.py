@@ -98,8 +98,8 @@ class NodeOptions:
     sla_hard_seconds: float | None = None
 
     def given(self) -> dict[str, Any]:
-        said = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: value for name, value in said.items() if value is not None}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,19 +126,19 @@ def _inputs(data: object, at: str) -> Mapping[str, Source]:
     """By parameter: "parent.key", or {"each": [paths]} for the list of what is there."""
     found: dict[str, Source] = {}
     for name, source in doc.mapping(data, at).items():
-        here = f"{at}.{name}"
+        place = f"{at}.{name}"
         if isinstance(source, Mapping):
-            paths = doc.sequence(doc.required(doc.mapping(source, here, ("each",)), "each", here), f"{here}.each")
-            found[name] = Each(tuple(parse_path(path, f"{here}.each[{n}]") for n, path in enumerate(paths)))
+            paths = doc.sequence(doc.required(doc.mapping(source, place, ("each",)), "each", place), f"{place}.each")
+            found[name] = Each(tuple(parse_path(path, f"{place}.each[{n}]") for n, path in enumerate(paths)))
         else:
-            found[name] = parse_path(source, here)
+            found[name] = parse_path(source, place)
     return found
 
 
 def options(given: Mapping[str, Any], at: str) -> NodeOptions:
     """The options among a node's fields, each checked."""
-    said = {name: given[name] for name in OPTIONS if given.get(name) is not None}
-    for name, value in said.items():
+    known = {name: given[name] for name in OPTIONS if given.get(name) is not None}
+    for name, value in known.items():
         where = f"{at}.{name}"
         match name:
             case "queue":
@@ -155,10 +155,10 @@ def options(given: Mapping[str, Any], at: str) -> NodeOptions:
                 doc.number(value, where, least=0.001, most=LONGEST_SECONDS)
             case _:
                 doc.number(value, where, least=0, most=LONGEST_SECONDS)
-    soft, hard = said.get("sla_soft_seconds"), said.get("sla_hard_seconds")
+    soft, hard = known.get("sla_soft_seconds"), known.get("sla_hard_seconds")
     if soft is not None and hard is not None and soft > hard:
         raise DocumentError(f"{at}.sla_soft_seconds", f"is {soft:g}, beyond the hard {hard:g}", "the soft one is first")
-    return NodeOptions(**said)
+    return NodeOptions(**known)
 
 
 def write(graph: Graph) -> dict[str, Any]:
@@ -166,22 +166,22 @@ def write(graph: Graph) -> dict[str, Any]:
 
 
 def write_node(node: Node) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": node.name, "task": node.task}
+    document: dict[str, Any] = {"name": node.name, "task": node.task}
     if node.args:
-        said["args"] = dict(node.args)
+        document["args"] = dict(node.args)
     if node.after:
-        said["after"] = list(node.after)
+        document["after"] = list(node.after)
     if node.join != Join():
-        said["join"] = {"n": node.join.n} if node.join.kind is JoinKind.N else node.join.kind.value
+        document["join"] = {"n": node.join.n} if node.join.kind is JoinKind.N else node.join.kind.value
     if node.branch is not None:
-        said["branch"] = _branch_written(node.branch)
+        document["branch"] = _branch_written(node.branch)
     if node.map is not None:
-        said["map"] = node.map
+        document["map"] = node.map
     if node.when is not None:
-        said["when"] = _judged_written(node.when)
+        document["when"] = _judged_written(node.when)
     if node.inputs:
-        said["inputs"] = {name: _source_written(source) for name, source in node.inputs.items()}
-    return said | node.options.given()
+        document["inputs"] = {name: _source_written(source) for name, source in node.inputs.items()}
+    return document | node.options.given()
 
 
 def _branch_written(branch: Branch) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class JoinEdge(NamedTuple):
 
     child_id: str
     parent_id: str
-    cut: bool
+    not_taken: bool
     state: str
     name: str
     item: int | None
@@ -66,15 +66,15 @@ WAITED = frozenset({Canonical.CANCELLED, Canonical.EXPIRED, Canonical.SKIPPED})
 def breaches(read: Joins) -> dict[str, list[Violation]]:
     """By flow id, every breach. A flow that has ended, and that retention removed in part, has no more to show."""
     nodes: dict[str, list[JoinNode]] = defaultdict(list)
-    spread = set()
+    mapped = set()
     for node in read.nodes:
         nodes[node.flow_id].append(node)
         if node.item is not None:
-            spread.add((node.flow_id, node.name))
+            mapped.add((node.flow_id, node.name))
     into: dict[str, list[JoinEdge]] = defaultdict(list)
     for edge in read.edges:
         # A node that ran over a list is stood in for by its items.
-        if edge.item is not None or (edge.flow_id, edge.name) not in spread:
+        if edge.item is not None or (edge.flow_id, edge.name) not in mapped:
             into[edge.child_id].append(edge)
     found = {flow.id: list(_flow(flow, nodes[flow.id], into)) for flow in read.flows}
     return {flow_id: wrong for flow_id, wrong in found.items() if wrong}
@@ -102,8 +102,8 @@ def _counts(flow: FlowStands, nodes: Sequence[JoinNode]) -> Iterator[Violation]:
             yield _of_flow(flow, name, getattr(flow, name), count)
     ended = overall(states)
     if flow.state is not None and flow.state != (ended or Canonical.WAITING):
-        said = "one of its nodes has not ended" if ended is None else f"its nodes ended as {ended.value}"
-        yield Violation("I14", flow.id, None, f"the flow is {flow.state}, and {said}")
+        how = "one of its nodes has not ended" if ended is None else f"its nodes ended as {ended.value}"
+        yield Violation("I14", flow.id, None, f"the flow is {flow.state}, and {how}")
 
 
 def _of_flow(flow: FlowStands, what: str, counted: int, seen: int) -> Violation:
@@ -112,11 +112,13 @@ def _of_flow(flow: FlowStands, what: str, counted: int, seen: int) -> Violation:
 
 def _join(node: JoinNode, edges: Sequence[JoinEdge]) -> Iterator[Violation]:
     tally = Tally(node.parents, node.taken, node.dead, node.broken)
-    ends = [edge_of(edge.state, chosen=not edge.cut) for edge in edges if RANK[edge.state] >= OVER]
+    ends = [edge_of(edge.state, chosen=not edge.not_taken) for edge in edges if RANK[edge.state] >= OVER]
     seen = Tally(len(edges), ends.count(Edge.TAKEN), ends.count(Edge.DEAD), ends.count(Edge.BROKEN))
     # Edges go with the parents that retention removes, once nobody needs them.
     if seen.parents >= tally.parents and seen != tally:
-        yield Violation("I14", node.job_id, None, f"counts {_said(tally)}, and its parents came to {_said(seen)}")
+        yield Violation(
+            "I14", node.job_id, None, f"counts {_tally_words(tally)}, and its parents came to {_tally_words(seen)}"
+        )
     verdict = decide(Join(JoinKind(node.join_kind), node.need), tally)
     if node.state == Canonical.WAITING:
         if verdict is not Verdict.WAIT:
@@ -125,5 +127,5 @@ def _join(node: JoinNode, edges: Sequence[JoinEdge]) -> Iterator[Violation]:
         yield Violation("I14", node.job_id, None, f"{node.state} although its parents decide: {verdict.value}")
 
 
-def _said(tally: Tally) -> str:
+def _tally_words(tally: Tally) -> str:
     return f"{tally.taken} taken, {tally.dead} dead, {tally.broken} broken of {tally.parents}"

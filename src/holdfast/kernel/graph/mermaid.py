@@ -44,23 +44,23 @@ def mermaid(graph: Graph, states: Mapping[str, str] | None = None) -> str:
             lines.append(f"    {ids[parent]} {arrow}{_why(branch, node.name)} {ids[node.name]}")
     classes = {name: CLASSES.get(state, "bad") for name, state in known.items()}
     for look, style in COLOURS.items():
-        members = [ids[name] for name, its in classes.items() if its == look]
+        members = [ids[name] for name, looks in classes.items() if looks == look]
         if members:
             lines += [f"    classDef {look} {style}", f"    class {','.join(members)} {look}"]
     return "\n".join(lines) + "\n"
 
 
 def _box(node: Node, state: Canonical | None) -> str:
-    said = [node.name]
+    lines = [node.name]
     if node.join != Join():
-        said.append(f"{node.join} {len(node.after)}" if node.join.n else str(node.join).replace("_", " "))
+        lines.append(f"{node.join} {len(node.after)}" if node.join.n else str(node.join).replace("_", " "))
     if node.map is not None:
-        said.append(f"each of {node.map}")
+        lines.append(f"each of {node.map}")
     if node.when is not None:
-        said.append(f"when {_condition(node.when)}")
+        lines.append(f"when {_condition(node.when)}")
     if state is not None:
-        said.append(state.value)
-    label = "<br/>".join(map(_plain, said))
+        lines.append(state.value)
+    label = "<br/>".join(map(_plain, lines))
     if node.branch is not None:
         return f'{{"{label}"}}'
     return f'[["{label}"]]' if node.map is not None else f'["{label}"]'
@@ -70,9 +70,9 @@ def _why(branch: Branch | None, child: str) -> str:
     """The words on an edge: the case that takes it."""
     if branch is None or child not in branch.named:
         return ""
-    said = [_condition(case.when) for case in branch.cases if child in case.then]
-    said += ["otherwise"] if child in branch.default else []
-    return f'|"{_plain(" or ".join(said))}"|'
+    reasons = [_condition(case.when) for case in branch.cases if child in case.then]
+    reasons += ["otherwise"] if child in branch.default else []
+    return f'|"{_plain(" or ".join(reasons))}"|'
 
 
 def _condition(judged: Judged) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar, NamedTuple, assert_never
 
-from holdfast.kernel.graph.pattern_syntax import LONGEST_CHARS, Edge, Either, Many, One, PatternError, Reader, Tree
+from holdfast.kernel.graph.pattern_syntax import LONGEST_CHARS, Border, Either, One, PatternError, Reader, Repeat, Tree
 
 WORD = re.compile(r"\w")
 
@@ -43,32 +43,32 @@ class Pattern:
         """Whether it is somewhere in the text, as `re.search` looks; never in one beyond LONGEST_TEXT_CHARS."""
         if len(text) > self.LONGEST_TEXT_CHARS:
             return False
-        here: set[int] = set()
+        states: set[int] = set()
         for at in range(len(text) + 1):
-            here.add(self._start)
-            self._settle(here, text, at)
-            if self._end in here:
+            states.add(self._start)
+            self._settle(states, text, at)
+            if self._end in states:
                 return True
             if at < len(text):
-                here = self._step(here, text[at])
+                states = self._step(states, text[at])
         return False
 
-    def _step(self, here: set[int], char: str) -> set[int]:
+    def _step(self, states: set[int], char: str) -> set[int]:
         after: set[int] = set()
-        for number in here:
+        for number in states:
             state = self._states[number]
             if state.one is not None and state.one.match(char):
                 after.update(state.ways)
         return after
 
-    def _settle(self, here: set[int], text: str, at: int) -> None:
+    def _settle(self, states: set[int], text: str, at: int) -> None:
         """Add all states that can be reached without a character."""
-        left = list(here)
+        left = list(states)
         while left:
             state = self._states[left.pop()]
             if state.one is None and (state.edge is None or self._stands(state.edge, text, at)):
-                new = [way for way in state.ways if way not in here]
-                here.update(new)
+                new = [way for way in state.ways if way not in states]
+                states.update(new)
                 left += new
 
     def _stands(self, edge: str, text: str, at: int) -> bool:
@@ -97,7 +97,7 @@ class Pattern:
         match tree:
             case One(test):
                 return self._new(then, one=test)
-            case Edge(kind):
+            case Border(kind):
                 return self._new(then, edge=kind)
             case Either(rows):
                 starts = []
@@ -107,7 +107,7 @@ class Pattern:
                         at = self._build(part, at)
                     starts.append(at)
                 return self._new(*starts)
-            case Many(part, least, most):
+            case Repeat(part, least, most):
                 if most is None:
                     at = self._new(then)
                     self._states[at].ways.append(self._build(part, at))

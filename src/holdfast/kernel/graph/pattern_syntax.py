@@ -33,14 +33,14 @@ class One:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class Border:
     """No character, but a place: the start, the end, the border of a word."""
 
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
-class Many:
+class Repeat:
     part: Tree
     least: int
     most: int | None
@@ -53,7 +53,7 @@ class Either:
     rows: tuple[tuple[Tree, ...], ...]
 
 
-Tree: TypeAlias = One | Edge | Many | Either
+Tree: TypeAlias = One | Border | Repeat | Either
 
 
 class Reader:
@@ -100,7 +100,7 @@ class Reader:
         for spelling, kind in EDGES.items():
             if text.startswith(spelling, at):
                 self.at += len(spelling)
-                return Edge(kind)
+                return Border(kind)
         if text[at] == "(":
             opening = GROUP.match(text, at)
             if opening is None:
@@ -150,7 +150,7 @@ class Reader:
             (least, most), self.at = signs[sign], self.at + 1
         else:
             least, most, self.at = counted
-        if isinstance(part, Edge):
+        if isinstance(part, Border):
             _refuse(f"repeats an edge before {self.at}", "an edge has no length: leave the repeat out")
         if max(least, most or 0) > MOST_REPEATS or (most is not None and most < least):
             _refuse(f"repeats {least} to {most} times", f"at most {MOST_REPEATS}, the smaller number first")
@@ -158,7 +158,7 @@ class Reader:
             self.at += 1  # whether it takes much or little does not change whether it is found
         elif self.text.startswith(("*", "+"), self.at) or self._count() is not None:
             _refuse(f"repeats a repeat at {self.at}", "put the inner one in a group")
-        return Many(part, least, most)
+        return Repeat(part, least, most)
 
 
 def _refuse(problem: str, remedy: str) -> NoReturn:

@@ -40,7 +40,7 @@ SPEC = (
 )
 """The columns that the first event binds as they are."""
 
-TOLD = (
+FIELDS_OF_REPLAY = (
     "attempt",
     "version",
     "tries",
@@ -55,7 +55,7 @@ TOLD = (
 EVENT = Event._fields[:15]
 
 
-class Verdict(NamedTuple):
+class CertificateVerdict(NamedTuple):
     """Whether a certificate holds, and if not, everything that is wrong with it."""
 
     ok: bool
@@ -69,7 +69,7 @@ class Verdict(NamedTuple):
     sealed_at_ms: int | None = None
 
 
-def verify(data: Mapping[str, Any], known: Mapping[str, Lifecycle]) -> Verdict:
+def verify(data: Mapping[str, Any], known: Mapping[str, Lifecycle]) -> CertificateVerdict:
     """Check every proof, that the events are dense and follow the table, and that they say what the job says.
 
     `known` are the tables whose names say what they are: a certificate cannot bring another one under such a name.
@@ -87,7 +87,7 @@ def verify(data: Mapping[str, Any], known: Mapping[str, Lifecycle]) -> Verdict:
         OverflowError,
         HoldfastError,
     ) as error:
-        return Verdict(False, [f"not a certificate that can be read ({type(error).__name__}: {error})"])
+        return CertificateVerdict(False, [f"not a certificate that can be read ({type(error).__name__}: {error})"])
 
 
 def _is_of(stated: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
@@ -115,19 +115,19 @@ class _Check:
     def _keys(self, what: str, part: Mapping[str, Any], names: tuple[str, ...]) -> None:
         self._expect(set(part) == set(names), f"the {what} has other fields than it should")
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CertificateVerdict:
         table = self._table()
         self._seals()
         events = [self._event(item) for item in self._data["events"]]
-        told, breaches = Inspector({table.name: table}).events(table.name, events)
+        replayed, breaches = Inspector({table.name: table}).events(table.name, events)
         self._problems += [str(breach) for breach in breaches]
-        if told is not None and events:
+        if replayed is not None and events:
             self._what_it_was(events[0])
-            self._what_it_became(table, told)
+            self._what_it_became(table, replayed)
         self._expect(bool(events), "it has no events")
         self._expect(all(event.job_id == self._job["id"] for event in events), "an event is of another job")
         newest = self._headers.get(self._size)
-        return Verdict(
+        return CertificateVerdict(
             ok=not self._problems,
             problems=self._problems,
             job_id=self._job["id"],
@@ -187,7 +187,7 @@ class _Check:
         job = self._job
         names = (
             *SPEC,
-            *TOLD,
+            *FIELDS_OF_REPLAY,
             "expire_after_ms",
             "state",
             "payload",
@@ -203,13 +203,13 @@ class _Check:
         bound = spec_digest(spec, expire_after_ms=job["expire_after_ms"], payload=_digest(job["payload_digest"]))
         self._expect(first.digest == bound, "the job's first event binds another job than this one")
 
-    def _what_it_became(self, table: Lifecycle, told: Replayed) -> None:
+    def _what_it_became(self, table: Lifecycle, replayed: Replayed) -> None:
         job = self._job
-        for name in TOLD:
-            self._expect(job[name] == getattr(told, name), f"{name} is not what its events say")
-        self._expect(job["state"] == str(table.state(told.state)), "the state is not where its events end")
+        for name in FIELDS_OF_REPLAY:
+            self._expect(job[name] == getattr(replayed, name), f"{name} is not what its events say")
+        self._expect(job["state"] == str(table.state(replayed.state)), "the state is not where its events end")
         self._expect(
-            _digest(job["outcome_digest"]) == told.outcome_digest,
+            _digest(job["outcome_digest"]) == replayed.outcome_digest,
             "the outcome is not the one its events bind",
         )
 

@@ -135,23 +135,23 @@ def _after_the_end(ended: str | None, then: str) -> str:
     return "I9" if ended == Canonical.CANCELLED else "I7"
 
 
-def _compare(table: Lifecycle, job: Job, first: Event, told: Replayed, found: list[Violation]) -> None:
+def _compare(table: Lifecycle, job: Job, first: Event, replay: Replayed, found: list[Violation]) -> None:
     """The row against the replay, and its bodies against the digests that the events hold."""
     if (
-        job.state != told.state
-        or job.version != told.version
-        or job.attempt != told.attempt
-        or job.tries != told.tries
-        or job.losses != told.losses
-        or (job.due_at_ms != told.due_at_ms and told.due_at_ms is not None)
-        or job.lease_owner != told.lease_owner
-        or job.created_at_ms != told.created_at_ms
-        or job.changed_at_ms != told.changed_at_ms
-        or job.started_at_ms != told.started_at_ms
-        or job.finished_at_ms != told.finished_at_ms
+        job.state != replay.state
+        or job.version != replay.version
+        or job.attempt != replay.attempt
+        or job.tries != replay.tries
+        or job.losses != replay.losses
+        or (job.due_at_ms != replay.due_at_ms and replay.due_at_ms is not None)
+        or job.lease_owner != replay.lease_owner
+        or job.created_at_ms != replay.created_at_ms
+        or job.changed_at_ms != replay.changed_at_ms
+        or job.started_at_ms != replay.started_at_ms
+        or job.finished_at_ms != replay.finished_at_ms
     ):
         for name in COMPARED:
-            row, replayed = getattr(job, name), getattr(told, name)
+            row, replayed = getattr(job, name), getattr(replay, name)
             if row != replayed and not (name == "due_at_ms" and replayed is None):
                 found.append(Violation("I3", job.id, None, f"{name} is {row!r}, its events say {replayed!r}"))
     leased = job.state in LEASED
@@ -161,7 +161,7 @@ def _compare(table: Lifecycle, job: Job, first: Event, told: Replayed, found: li
         found.append(Violation("I3", job.id, None, f"ready is {job.ready} in {job.state}"))
     if not 0 <= job.tries <= job.max_tries:
         found.append(Violation("I10", job.id, None, f"{job.tries} tries of {job.max_tries}"))
-    expires = expire_after(table, job, told)
+    expires = expire_after(table, job, replay)
     payload = text_digest(job.payload, job.payload_digest)
     if (job.payload is not None and job.payload_digest is not None) or (
         job.outcome is not None and job.outcome_digest is not None
@@ -169,14 +169,14 @@ def _compare(table: Lifecycle, job: Job, first: Event, told: Replayed, found: li
         found.append(Violation("I3", job.id, None, "the digest of a purged body stands beside the body"))
     if first.digest != spec_digest(job, expire_after_ms=expires, payload=payload):
         found.append(Violation("I3", job.id, 1, "what was submitted is not what the row says now"))
-    if text_digest(job.outcome, job.outcome_digest) != told.outcome_digest:
+    if text_digest(job.outcome, job.outcome_digest) != replay.outcome_digest:
         found.append(Violation("I3", job.id, None, "the outcome is not the one that was recorded"))
 
 
-def expire_after(table: Lifecycle, job: Job, told: Replayed) -> int | None:
+def expire_after(table: Lifecycle, job: Job, replay: Replayed) -> int | None:
     """The expiry as it was submitted: a stale limit counts from the last change, all else while the job lives."""
     if job.expires_at_ms is None:
         return None
     if table.policies.stale_after_ms is not None:
         return job.expires_at_ms - job.changed_at_ms
-    return job.expires_at_ms - job.created_at_ms - told.ended_for_ms
+    return job.expires_at_ms - job.created_at_ms - replay.ended_for_ms

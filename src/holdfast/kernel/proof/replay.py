@@ -98,21 +98,21 @@ def advance(job: Replayed, event: Event, step: Step, claimable: frozenset[str]) 
         job.outcome_digest = event.digest
 
 
-def said_by(event: Event) -> dict[str, Any]:
+def payload_of(event: Event) -> dict[str, Any]:
     """What an event's payload says by name; nothing when it has none, or one that nobody of ours has written."""
     try:
-        said = json.loads(event.payload or "{}")
+        payload = json.loads(event.payload or "{}")
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return payload if isinstance(payload, dict) else {}
 
 
 def _due(event: Event) -> int | None:
     if event.payload is None and event.payload_digest is not None:
         return None
-    said = said_by(event)
-    delay = said.get("delay_ms")
-    due = said.get("due_at_ms", event.at_ms + (delay if isinstance(delay, int) else 0))
+    payload = payload_of(event)
+    delay = payload.get("delay_ms")
+    due = payload.get("due_at_ms", event.at_ms + (delay if isinstance(delay, int) else 0))
     return due if isinstance(due, int) else event.at_ms
 
 

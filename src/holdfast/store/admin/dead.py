@@ -13,7 +13,7 @@ from holdfast.observe import transitions
 from holdfast.store.dialect import Dialect
 from holdfast.store.jobs.admission import Admission
 from holdfast.store.jobs.submitting import submit
-from holdfast.store.port import ALL, REPLAYED, Group, Letter, Letters, Submitted, Wanted
+from holdfast.store.port import ALL, REPLAYED, DeadLetter, DeadPage, Group, Submitted, Wanted
 from holdfast.store.read.listing import LAST_ID
 from holdfast.store.script import Many, Query, Script, rows_of
 
@@ -36,7 +36,7 @@ class SqlDeadLetters:
     async def _rows(self, name: str, **params: Any) -> list[Any]:
         return await self._driver.read(rows_of(name, params))
 
-    async def page(self, wanted: Wanted, *, limit: int = 50, cursor: str | None = None, steps: int = ALL) -> Letters:
+    async def page(self, wanted: Wanted, *, limit: int = 50, cursor: str | None = None, steps: int = ALL) -> DeadPage:
         """One keyset page. A cursor that was not given out by `page` is a StoreError.
 
         No more than `steps` letters are looked at: a page may be short, even empty, and lead on.
@@ -48,10 +48,10 @@ class SqlDeadLetters:
     def is_place(self, cursor: str) -> bool:
         return _is_place(cursor)
 
-    async def of(self, job_ids: Sequence[str]) -> list[Letter]:
+    async def of(self, job_ids: Sequence[str]) -> list[DeadLetter]:
         """The letters of these jobs, resolved or not, in no particular order."""
         ids = self._driver.dialect.array([job_id for job_id in job_ids if is_id(job_id)])
-        return [Letter._make(row) for row in await self._rows("dead_of", ids=ids)]
+        return [DeadLetter._make(row) for row in await self._rows("dead_of", ids=ids)]
 
     async def groups(self, *, limit: int = 50) -> list[Group]:
         """Open letters by fingerprint, the largest group first. No more than the newest 10,000 letters are counted."""
@@ -87,16 +87,16 @@ class SqlDeadLetters:
         return await self._driver.write(_discard(self._driver.dialect, ids, reason))
 
 
-def _page(wanted: Wanted, limit: int, before: tuple[int, str], steps: int) -> Script[Letters]:
+def _page(wanted: Wanted, limit: int, before: tuple[int, str], steps: int) -> Script[DeadPage]:
     behind = {"before_ms": before[0], "before_id": before[1], "reach": steps}
     resolved = None if wanted.resolved is None else int(wanted.resolved)
     rows = yield Query("dead_page", wanted._asdict() | behind | {"limit": limit + 1, "resolved": resolved})
-    letters = [Letter._make(row) for row in rows]
+    letters = [DeadLetter._make(row) for row in rows]
     if len(letters) > limit:
         last = letters[limit - 1]
-        return Letters(letters[:limit], f"{last.at_ms}.{last.job_id}")
-    floor = (yield Query("dead_floor", behind)) if steps < ALL else []
-    return Letters(letters, f"{floor[0][0]}.{floor[0][1]}" if floor else None)
+        return DeadPage(letters[:limit], f"{last.at_ms}.{last.job_id}")
+    reached = (yield Query("dead_floor", behind)) if steps < ALL else []
+    return DeadPage(letters, f"{reached[0][0]}.{reached[0][1]}" if reached else None)
 
 
 def replay(dialect: Dialect, admission: Admission, specs: Mapping[str, Spec]) -> Script[dict[str, Submitted]]:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kernel.job import Job
-from holdfast.kernel.limit import Gate, gate_of
+from holdfast.kernel.limit import NamedLimit, limit_of
 from holdfast.kernel.payload.encoding import plain
 from holdfast.store.database import now_of
 from holdfast.store.dialect import Lane
 from holdfast.store.jobs.claiming import FIRST_GATE, LAST_GATE, lanes
-from holdfast.store.port import CAP, Depth, GateRow, Pause, WorkerRow
+from holdfast.store.port import CAP, Depth, LimitRow, Pause, WorkerRow
 from holdfast.store.script import Query, Script, rows_of
 
 if TYPE_CHECKING:
@@ -79,15 +79,15 @@ class SqlQueues:
         )
         return int(count)
 
-    async def gate(self, job: Job) -> GateRow | None:
-        gate = gate_of(json.loads(job.options)) if job.options else None
+    async def limit(self, job: Job) -> LimitRow | None:
+        gate = limit_of(json.loads(job.options)) if job.options else None
         if gate is None:
             return None
         names = self._driver.dialect.array([gate.name])
         known = await self._rows("gates", names=names)
         held = dict(await self._rows("gates_held", names=names))
         next_us = known[0][4] if known else 0
-        return GateRow(Gate(*known[0][:4]) if known else gate, held.get(gate.name, 0), next_us)
+        return LimitRow(NamedLimit(*known[0][:4]) if known else gate, held.get(gate.name, 0), next_us)
 
     async def claimed_at_ms(self, queue: str, since_ms: int) -> int | None:
         [(at_ms,)] = await self._rows("claimed_lately", queue=queue, since_ms=since_ms)
@@ -130,5 +130,5 @@ def _lanes(now_ms: int) -> Script[list[tuple[Lane, int, int, int]]]:
 
 def _queues(text: str) -> tuple[str, ...]:
     """Queues are kept as JSON: a list of names, or names and weights."""
-    said = json.loads(text)
-    return tuple(str(queue) for queue in said)
+    names = json.loads(text)
+    return tuple(str(queue) for queue in names)

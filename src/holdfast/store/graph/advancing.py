@@ -29,8 +29,8 @@ from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.move import Change, Move, effect_of
 from holdfast.kernel.settle import because
 from holdfast.kernel.state import SUCCESSFUL, Canonical
-from holdfast.store.dialect import Dialect, Ended, FlowCount, Waiting
-from holdfast.store.graph.spreading import spawn
+from holdfast.store.dialect import Dialect, EndedNode, FlowCount, Waiting
+from holdfast.store.graph.mapping import spawn
 from holdfast.store.graph.stopping import ACTOR, cancel_rest
 from holdfast.store.jobs.admission import Admission
 from holdfast.store.port import FlowRow
@@ -43,7 +43,7 @@ class End(NamedTuple):
     job_id: str
     flow_id: str
     state: str
-    cut: tuple[str, ...] = ()
+    not_taken: tuple[str, ...] = ()
     items: tuple[Spec, ...] | None = None
 
     @property
@@ -51,13 +51,13 @@ class End(NamedTuple):
         return self.state not in SUCCESSFUL and self.state != Canonical.CANCELLED
 
     @property
-    def edge(self) -> Ended:
+    def edge(self) -> EndedNode:
         """What becomes of the edges to those that wait for it."""
         edge = edge_of(self.state).value
         if self.items:
             # The node's own edge is spent: its items stand in for it, one edge each.
-            return Ended(self.job_id, "spent", (), len(self.items) - 1)
-        return Ended(self.job_id, edge, self.cut if edge == Edge.TAKEN else ())
+            return EndedNode(self.job_id, "spent", (), len(self.items) - 1)
+        return EndedNode(self.job_id, edge, self.not_taken if edge == Edge.TAKEN else ())
 
 
 def lock(dialect: Dialect, job_ids: Sequence[str]) -> Script[dict[str, str]]:
@@ -84,7 +84,7 @@ def advance(
     frontier = list(ended)
     while frontier:
         yield from spawn(dialect, admission, frontier)
-        if cuts := [(end.job_id, name) for end in frontier for name in end.cut]:
+        if cuts := [(end.job_id, name) for end in frontier for name in end.not_taken]:
             yield Many("cut_edge", cuts)
         tallied = yield from dialect.tally([end.edge for end in frontier], _counts(frontier))
         flows |= {row.id: row for row in tallied.flows}
@@ -125,8 +125,8 @@ def settle(dialect: Dialect, table: Lifecycle, waiting: Sequence[Waiting], follo
         if (verdict := _verdict(*node[2:8])) is Verdict.WAIT:
             continue
         flows[node.job_id] = node.flow_id
-        said = f'{{"delay_ms":{node.delay_ms}}}' if node.delay_ms and verdict is Verdict.RELEASE else None
-        moves[verdict].append(Move(node.job_id, node.attempt, node.delay_ms, REASONS.get(verdict), payload=said))
+        payload = f'{{"delay_ms":{node.delay_ms}}}' if node.delay_ms and verdict is Verdict.RELEASE else None
+        moves[verdict].append(Move(node.job_id, node.attempt, node.delay_ms, REASONS.get(verdict), payload=payload))
     over: list[End] = []
     for verdict, command in COMMANDS.items():
         if not moves[verdict]:
@@ -160,8 +160,8 @@ def end_flow(
         return
     if row.failed:
         failure = Failure("node_failed", "permanent", f"{row.failed} of {row.nodes} nodes failed", {"flow_id": row.id})
-        said = json.dumps({"error": failure.to_dict()}, separators=(",", ":"))
-        command, move = Command.FAIL, Move(row.id, attempt, reason="node_failed", payload=said, outcome=said)
+        outcome = json.dumps({"error": failure.to_dict()}, separators=(",", ":"))
+        command, move = Command.FAIL, Move(row.id, attempt, reason="node_failed", payload=outcome, outcome=outcome)
     elif row.cancelled:
         command, move = Command.CANCEL, Move(row.id, attempt, reason=reason, cause=cause)
     else:

@@ -61,13 +61,13 @@ class SqlGraph:
     async def _made(self, planning: Script[Plan | Submitted], ask: Ask | None) -> Facts:
         made: list[Spec] = []
         followed: list[Change] = []
-        script = self._told(planning, ask, made, followed)
+        script = self._recorded(planning, ask, made, followed)
         done = await self._driver.write(script if ask is None else remembered(self._dialect, ask, script))
         transitions.submitted((spec, self._admission.tables[spec.lifecycle].submit_event) for spec in made)
         _log(followed)
         return done
 
-    def _told(
+    def _recorded(
         self, planning: Script[Plan | Submitted], ask: Ask | None, made: list[Spec], followed: list[Change]
     ) -> Script[Facts]:
         try:
@@ -96,7 +96,7 @@ class SqlGraph:
             yield from dialect.create([admission.admit(node.spec) for node in nodes])
             edges = [(parent, node.spec.id) for node in nodes for parent in node.parents]
             yield from dialect.add_nodes([_node(node, flow.id) for node in nodes], edges)
-        if cuts := [(parent, node.name) for node in nodes for parent in node.cut]:
+        if cuts := [(parent, node.name) for node in nodes for parent in node.not_taken]:
             yield Many("cut_edge", cuts)
         deadlines = [(node.spec.id, *deadline) for node in nodes for deadline in node.deadlines]
         if deadlines:

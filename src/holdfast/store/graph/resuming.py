@@ -69,8 +69,8 @@ def _take_key(dialect: Dialect, flow_id: str) -> Script[None]:
 def _again(node: NodeRow, now_ms: int, reason: str) -> Move:
     """A node that never began is not brought back before its time."""
     delay_ms = max(0, node.due_at_ms - now_ms) if node.started_at_ms is None else 0
-    said = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
-    return Move(node.job_id, node.attempt, delay_ms, reason, payload=said)
+    payload = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
+    return Move(node.job_id, node.attempt, delay_ms, reason, payload=payload)
 
 
 def _without(back: dict[str, NodeRow], nodes: dict[str, NodeRow], edges: Sequence[Any]) -> dict[str, Tally]:

@@ -10,7 +10,7 @@ from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.move import Change, Move, effect_of
 from holdfast.kernel.settle import because
 from holdfast.kernel.state import LEASED
-from holdfast.store.dialect import Dialect, Ended, FlowCount
+from holdfast.store.dialect import Dialect, EndedNode, FlowCount
 from holdfast.store.port import FlowRow, Lease
 from holdfast.store.script import Query, Script
 
@@ -62,6 +62,6 @@ def cancel_rest(
         if not missed:
             break
     # Nobody is left to be decided about, but who comes back one day goes by these counts.
-    ended = [Ended(job_id, Edge.BROKEN) for job_id in done]
+    ended = [EndedNode(job_id, Edge.BROKEN) for job_id in done]
     tallied = yield from dialect.tally(ended, [FlowCount(flow_id, 0, len(done), 0, len(done))])
     return Rest(len(done), tallied.flows[0])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from holdfast.kernel.errors import NotAllowedError, NotFoundError, PayloadError
 from holdfast.kernel.job import Spec, bind, bound_columns, is_id
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.limit import gate_of
+from holdfast.kernel.limit import limit_of
 from holdfast.kernel.payload.encoding import plain
 from holdfast.kernel.policy import Duplicates, KeyHold
 from holdfast.store.dialect import NewJob
@@ -89,29 +89,29 @@ def _share(spec: Spec, tables: Tables) -> _Shared:
     expire_after = spec.expire_after_ms or table.policies.stale_after_ms
     allow = spec.duplicates == Duplicates.ALLOW
     scope = None if spec.key is None or allow else spec.key_scope or spec.task
-    said = json.loads(spec.options) if spec.options else {}
-    gate = gate_of(said)
+    options = json.loads(spec.options) if spec.options else {}
+    limit = limit_of(options)
     before = (
         *(spec.lifecycle, spec.task, spec.queue, spec.priority, spec.state, spec.state in table.claimable),
         *(spec.max_tries, spec.lease_ms, spec.delay_ms, spec.due_at_ms, expire_after, spec.keep_until_ms),
         *(scope, spec.key, spec.correlation_id, spec.trace_id, spec.parent_id, spec.tags, spec.options),
-        *(min(-said.get("urgency", spec.priority), INT32[-1]), gate.name if gate else ""),
+        *(min(-options.get("urgency", spec.priority), INT32[-1]), limit.name if limit else ""),
     )
-    after = (table.submit_event, spec.actor, spec.reason, spec.cause, _said(spec, table))
+    after = (table.submit_event, spec.actor, spec.reason, spec.cause, _first_payload(spec, table))
     return _Shared(before, after, bound_columns(spec._replace(key_scope=scope), expire_after))
 
 
-def _said(spec: Spec, table: Lifecycle) -> str | None:
+def _first_payload(spec: Spec, table: Lifecycle) -> str | None:
     """The first event's payload: when the job is due, where that is not at once, and its key's own window."""
-    said: dict[str, int] = {}
+    payload: dict[str, int] = {}
     if spec.due_at_ms is not None:
-        said["due_at_ms"] = spec.due_at_ms
+        payload["due_at_ms"] = spec.due_at_ms
     elif spec.delay_ms:
-        said["delay_ms"] = spec.delay_ms
+        payload["delay_ms"] = spec.delay_ms
     # Without it the audit could not tell a key that passed on in time from one that two live jobs hold.
     if spec.key is not None and spec.key_window_ms and table.policies.key_hold is KeyHold.WINDOW:
-        said["key_window_ms"] = spec.key_window_ms
-    return json.dumps(said, separators=(",", ":")) if said else None
+        payload["key_window_ms"] = spec.key_window_ms
+    return json.dumps(payload, separators=(",", ":")) if payload else None
 
 
 def _no_id(field: str) -> PayloadError:

@@ -11,7 +11,7 @@ from holdfast.kernel.move import Change, effect_of
 from holdfast.kernel.state import OVER, Canonical
 from holdfast.store.dialect import Dialect
 from holdfast.store.graph.advancing import advance, ends, lock
-from holdfast.store.graph.spreading import asked_to_stop, spreads
+from holdfast.store.graph.mapping import asked_to_stop, spreads
 from holdfast.store.jobs.admission import Admission
 from holdfast.store.port import Applied, Refusal
 from holdfast.store.script import Many, Query, Script
@@ -32,15 +32,15 @@ def apply(
     refused: list[Refusal] = []
     followed = [] if followed is None else followed
     ending = [change for change in changes if ends_nodes(change)]
-    spreading = any(map(spreads, ending))
+    maps = any(map(spreads, ending))
     # Flows before jobs, all of them at once: a change that is alone locks them with its own statement. So do several
     # that end nobody: each is in the order of its jobs, all together are not, and whoever stops a flow takes them all.
-    alone = len(changes) == 1 and not spreading
+    alone = len(changes) == 1 and not maps
     flows: dict[str, str] = {}
     if not alone:
         nodes = [move.job_id for change in changes if change.lifecycle.in_graphs for move in change.moves]
         flows = yield from lock(dialect, nodes)
-    if spreading:
+    if maps:
         changes = yield from _heed(dialect, changes, admission, flows, refused, followed)
     for asked in changes:
         # One order for all writers: two changes that share jobs cannot wait for each other.

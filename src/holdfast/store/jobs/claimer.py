@@ -13,7 +13,7 @@ from holdfast.store.database import Driver
 from holdfast.store.dialect import START, Dialect, Lane
 from holdfast.store.jobs.applying import once
 from holdfast.store.jobs.claiming import Lanes, lanes, together
-from holdfast.store.jobs.gates import Passed, claim_behind
+from holdfast.store.jobs.limits import Passed, claim_behind
 from holdfast.store.port import Lease
 from holdfast.store.read.reads import SqlReads
 from holdfast.store.script import Query, Script
@@ -37,7 +37,7 @@ class Claimer:
         """When there may be something to claim, if time alone brings it: a job that becomes due, a gate that opens."""
 
     @property
-    def gated(self) -> bool:
+    def limited(self) -> bool:
         """Whether jobs wait behind gates, as far as was last seen: then the end of a job may let another through."""
         return any(lane.gate for lane in self._lanes.lanes)
 
@@ -102,7 +102,7 @@ class Claimer:
             if table is None:
                 continue  # another process's lifecycle: its jobs are not for us
             path = table.claim_path(lane.state, start=start)
-            claim = self._claim_gates if lane.gate else self._claim_lane
+            claim = self._claim_limited if lane.gate else self._claim_lane
             taken = await claim(lane, table, path, limit - len(jobs), owner)
             transitions.claimed(taken, path)
             jobs += taken
@@ -113,13 +113,13 @@ class Claimer:
     async def _claim_lane(
         self, lane: Lane, table: Lifecycle, path: tuple[Transition, ...], limit: int, owner: str
     ) -> list[Job]:
-        floor = self._lanes.floors.get(lane)
+        known_head = self._lanes.heads.get(lane)
         began_s = time.monotonic()
-        script = self._dialect.claim(lane, self._lanes.floor(lane), path, effect_of(table, path), limit, owner)
+        script = self._dialect.claim(lane, self._lanes.claim_from(lane), path, effect_of(table, path), limit, owner)
         taken = await self._driver.write(script, single=True)
         if lane.up_to is not None:
             return taken
-        if floor is None:
+        if known_head is None:
             ended_s = time.monotonic()
             self._lanes.headed(ended_s - began_s, ended_s)
         # A database updates in the order that suits it.
@@ -127,18 +127,18 @@ class Claimer:
         self._lanes.claimed(lane, taken)
         return taken
 
-    async def _claim_gates(
+    async def _claim_limited(
         self, lane: Lane, table: Lifecycle, path: tuple[Transition, ...], limit: int, owner: str
     ) -> list[Job]:
         """Gates take turns: on behind the one that was served last, and round once before giving up."""
-        began = after = self._lanes.gates.get(lane, "")
+        began = after = self._lanes.after_limits.get(lane, "")
         around = False
         while True:
             script = claim_behind(self._dialect, lane, after, path, effect_of(table, path), limit, owner)
             passed: Passed = await self._driver.write(script)
             waits = [wait_s for wait_s in (self.opens_in_s, passed.opens_in_s) if wait_s is not None]
             self.opens_in_s = min(waits, default=None)
-            after = self._lanes.gates[lane] = passed.after
+            after = self._lanes.after_limits[lane] = passed.after
             if passed.jobs or (around and (not after or after >= began)) or not (after or began):
                 return passed.jobs
             around = around or not after

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.kernel.job import Job
-from holdfast.store.dialect import START, Floor, Lane
+from holdfast.store.dialect import START, ClaimFrom, Lane
 from holdfast.store.script import Query, Script
 
 FIRST_GATE, LAST_GATE = "\x01", "\U0010ffff"
@@ -33,11 +33,11 @@ class Lanes:
     """What one store knows of its lanes. Knowledge may be old: it decides about speed, never about truth."""
 
     lanes: list[Lane] = field(default_factory=list)
-    floors: dict[Lane, Floor] = field(default_factory=dict)
-    gates: dict[Lane, str] = field(default_factory=dict)
+    heads: dict[Lane, ClaimFrom] = field(default_factory=dict)
+    after_limits: dict[Lane, str] = field(default_factory=dict)
     """The gate of each lane that was served last: the next claim starts behind it."""
     _next_look: float = 0.0
-    _turn: int = 0
+    _round: int = 0
 
     def stale(self, now_s: float) -> bool:
         return now_s >= self._next_look
@@ -45,7 +45,7 @@ class Lanes:
     def looked(self, lanes: list[Lane], began_s: float, ended_s: float) -> None:
         """New lanes; every floor is dropped, so that the next claim of each lane starts at its head."""
         self.lanes = lanes
-        self.floors.clear()
+        self.heads.clear()
         self._next_look = ended_s + max(LOOK_EVERY_S, (ended_s - began_s) / LOOK_SHARE)
 
     def headed(self, took_s: float, ended_s: float) -> None:
@@ -62,17 +62,17 @@ class Lanes:
             # u ** (1 / weight), the largest first, is a draw without replacement in proportion to the weights.
             draw = {queue: random.random() ** (1 / weight) for queue, weight in queues.items()}  # noqa: S311 - shares turns
             return sorted(wanted, key=lambda lane: (lane.turn, -draw[lane.queue]))
-        self._turn += 1
-        turn = self._turn % len(wanted) if wanted else 0
-        return sorted(wanted[turn:] + wanted[:turn], key=lambda lane: lane.turn)
+        self._round += 1
+        start = self._round % len(wanted) if wanted else 0
+        return sorted(wanted[start:] + wanted[:start], key=lambda lane: lane.turn)
 
-    def floor(self, lane: Lane) -> Floor:
-        return self.floors.get(lane, START)
+    def claim_from(self, lane: Lane) -> ClaimFrom:
+        return self.heads.get(lane, START)
 
     def claimed(self, lane: Lane, jobs: list[Job]) -> None:
         """These were taken, longest due first."""
         if jobs:
-            self.floors[lane] = Floor(jobs[-1].due_at_ms, jobs[-1].id)
+            self.heads[lane] = ClaimFrom(jobs[-1].due_at_ms, jobs[-1].id)
 
 
 def lanes() -> Script[list[Lane]]:

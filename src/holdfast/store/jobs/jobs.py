@@ -52,7 +52,7 @@ class SqlJobs:
             script = once(self._dialect, op_id, script, list, lambda rows: [Submitted(*row) for row in rows])
         single = op_id is None and all(spec.key is None for spec in specs)
         answers = await self._driver.write(script, single=single)
-        if ran.here:
+        if ran.has_run:
             transitions.applied(replaced, [move.job_id for change in replaced for move in change.moves])
             made = (spec for spec, answer in zip(specs, answers, strict=True) if answer.created)
             transitions.submitted((spec, admission.tables[spec.lifecycle].submit_event) for spec in made)
@@ -96,8 +96,8 @@ class SqlJobs:
         return self._claimer.opens_in_s
 
     @property
-    def gated(self) -> bool:
-        return self._claimer.gated
+    def limited(self) -> bool:
+        return self._claimer.limited
 
     async def take_over(self, queues: Collection[str], limit: int, owner: str) -> list[Job]:
         jobs: list[Job] = []
@@ -126,15 +126,15 @@ class SqlJobs:
             applied = await self._driver.write(script)
         else:
             applied = await self._driver.write(script, single=not words and _is_single(changes))
-        if ran.here:
+        if ran.has_run:
             transitions.applied(changes, applied.versions)
             transitions.applied(followed, [move.job_id for change in followed for move in change.moves])
         return applied
 
     def _apply(self, changes: Sequence[Change], words: Sequence[Signal], followed: list[Change]) -> Script[Applied]:
         applied = yield from apply(self._dialect, changes, self._admission, followed)
-        if said := [word for word in words if word.job_id in applied.versions]:
-            yield Many("signal", [self._dialect.signal_row(word, SIGNAL_TTL_MS) for word in said])
+        if kept := [word for word in words if word.job_id in applied.versions]:
+            yield Many("signal", [self._dialect.signal_row(word, SIGNAL_TTL_MS) for word in kept])
         return applied
 
     async def renew(self, owner: str, leases: Sequence[Lease], *, beat: bool = True) -> list[str]:
@@ -171,11 +171,11 @@ class SqlJobs:
 class Ran:
     """Whether a script ran here, or was answered as it was the first time."""
 
-    here = False
+    has_run = False
 
     def __call__(self, script: Script[T]) -> Script[T]:
         result = yield from script
-        self.here = True
+        self.has_run = True
         return result
 
 

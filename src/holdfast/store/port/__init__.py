@@ -7,8 +7,8 @@ from holdfast.store.port.admin import (
     Admin,
     ApiKeys,
     Depth,
-    GateRow,
     KeyRow,
+    LimitRow,
     Pause,
     Queues,
     ScheduleRow,
@@ -17,7 +17,7 @@ from holdfast.store.port.admin import (
     Workers,
 )
 from holdfast.store.port.ask import Answers, Ask, Facts, MismatchError, Refused, VersionError
-from holdfast.store.port.dead import ALL, REPLAYED, DeadLetters, Group, Letter, Letters, Wanted
+from holdfast.store.port.dead import ALL, REPLAYED, DeadLetter, DeadLetters, DeadPage, Group, Wanted
 from holdfast.store.port.graph import FlowRow, Graph, NewNode, NodeRow, Parent, Plan, Stopped, Way
 from holdfast.store.port.jobs import Applied, Jobs, Lease, Refusal, Signal, Stand, Submitted
 from holdfast.store.port.kept import Artifact, Kept
@@ -39,21 +39,21 @@ __all__ = [
     "Ask",
     "Attempt",
     "Dead",
+    "DeadLetter",
     "DeadLetters",
+    "DeadPage",
     "Depth",
     "Facts",
     "Feed",
     "Filter",
     "FlowRow",
-    "GateRow",
     "Graph",
     "Group",
     "Jobs",
     "Kept",
     "KeyRow",
     "Lease",
-    "Letter",
-    "Letters",
+    "LimitRow",
     "Log",
     "MismatchError",
     "NewNode",

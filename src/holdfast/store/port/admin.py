@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from holdfast.kernel.job import Job, Spec
-from holdfast.kernel.limit import Gate
+from holdfast.kernel.limit import NamedLimit
 from holdfast.store.port.ask import Answers
 from holdfast.store.port.dead import DeadLetters
 from holdfast.store.port.jobs import Submitted
@@ -44,20 +44,20 @@ class Depth(NamedTuple):
     oldest_due_ms: int | None = None
 
 
-class GateRow(NamedTuple):
+class LimitRow(NamedTuple):
     """A gate as it stands: what it lets through, what runs behind it, and when the next start is due."""
 
-    gate: Gate
+    limit: NamedLimit
     held: int
     next_us: int
 
     def shut(self, now_ms: int) -> str | None:
         """Why it lets nothing through now; None when it does."""
-        if self.gate.room(self.held, now_ms * 1_000, self.next_us) != 0:
+        if self.limit.room(self.held, now_ms * 1_000, self.next_us) != 0:
             return None
-        if self.gate.running is not None and self.held >= self.gate.running:
-            return f"{self.held} of {self.gate.running} running"
-        wait_us = self.gate.opens_us(now_ms * 1_000, self.next_us) - now_ms * 1_000
+        if self.limit.running is not None and self.held >= self.limit.running:
+            return f"{self.held} of {self.limit.running} running"
+        wait_us = self.limit.opens_us(now_ms * 1_000, self.next_us) - now_ms * 1_000
         return f"the next may start in {wait_us / 1_000_000:.1f} s"
 
 
@@ -129,7 +129,7 @@ class Queues(Protocol):
         """How many due jobs of its queue are claimed before this one, counted up to CAP."""
         ...
 
-    async def gate(self, job: Job) -> GateRow | None:
+    async def limit(self, job: Job) -> LimitRow | None:
         """The gate that a job goes through, as it stands; None for one without a limit."""
         ...
 

@@ -41,8 +41,8 @@ class Refused(NamedTuple):
 
     @classmethod
     def by(cls, error: NotAllowedError) -> Refused:
-        said = (error.lifecycle, error.state, error.command, error.allowed, error.message, error.remedy)
-        return cls(error.job_id, *said)
+        facts = (error.lifecycle, error.state, error.command, error.allowed, error.message, error.remedy)
+        return cls(error.job_id, *facts)
 
     @property
     def error(self) -> NotAllowedError:
@@ -69,7 +69,7 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     flows: dict[str, FlowRow] = {}
     purged: PurgeRow | None = None
     refused: dict[str, Refused] = {}
-    told: dict[str, str] = {}
+    answer: dict[str, str] = {}
     """What a request of several transactions was answered."""
     note: str | None = None
     again: bool = False

@@ -13,7 +13,7 @@ ALL = 2**31 - 1
 """As many letters as there are."""
 
 
-class Letter(NamedTuple):
+class DeadLetter(NamedTuple):
     """A dead letter, and what its job was to do."""
 
     job_id: str
@@ -33,8 +33,8 @@ class Letter(NamedTuple):
     @property
     def replayed_as(self) -> str | None:
         """The id of the job that it was replayed as."""
-        said = self.resolution or ""
-        return said.removeprefix(REPLAYED) if said.startswith(REPLAYED) else None
+        resolution = self.resolution or ""
+        return resolution.removeprefix(REPLAYED) if resolution.startswith(REPLAYED) else None
 
     @property
     def became(self) -> str | None:
@@ -49,7 +49,7 @@ class Group(NamedTuple):
     letters: int
     first_at_ms: int
     last_at_ms: int
-    example: Letter
+    example: DeadLetter
     is_exact: bool = True
 
 
@@ -63,17 +63,17 @@ class Wanted(NamedTuple):
     resolved: bool | None = False
 
 
-class Letters(NamedTuple):
+class DeadPage(NamedTuple):
     """Letters, newest first, and the cursor of the next page; None at the end."""
 
-    items: list[Letter]
+    items: list[DeadLetter]
     next_cursor: str | None
 
 
 class DeadLetters(Protocol):
     """Reads, and the two ways to resolve. Each call is one transaction."""
 
-    async def page(self, wanted: Wanted, *, limit: int = 50, cursor: str | None = None, steps: int = ALL) -> Letters:
+    async def page(self, wanted: Wanted, *, limit: int = 50, cursor: str | None = None, steps: int = ALL) -> DeadPage:
         """One keyset page. A cursor that was not given out by `page` is a StoreError.
 
         No more than `steps` letters are looked at: a page may be short, even empty, and lead on.
@@ -84,7 +84,7 @@ class DeadLetters(Protocol):
         """Whether a cursor looks like one that `page` gives out."""
         ...
 
-    async def of(self, job_ids: Sequence[str]) -> list[Letter]:
+    async def of(self, job_ids: Sequence[str]) -> list[DeadLetter]:
         """The letters of these jobs, resolved or not, in no particular order."""
         ...
 

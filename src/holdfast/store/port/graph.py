@@ -55,7 +55,7 @@ class Way(NamedTuple):
 
     parent: str
     child: str
-    cut: bool
+    not_taken: bool
 
 
 class Parent(NamedTuple):
@@ -66,7 +66,7 @@ class Parent(NamedTuple):
     state: str
     outcome: str | None
     job_id: str
-    cut: bool
+    not_taken: bool
 
 
 class NewNode(NamedTuple):
@@ -85,7 +85,7 @@ class NewNode(NamedTuple):
     deadlines: tuple[tuple[int, int], ...] = ()
     """(at_ms, turn): when it moves up, and to which turn."""
     item: int | None = None
-    cut: tuple[str, ...] = ()
+    not_taken: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

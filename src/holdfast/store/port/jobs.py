@@ -116,7 +116,7 @@ class Jobs(Protocol):
         ...
 
     @property
-    def gated(self) -> bool:
+    def limited(self) -> bool:
         """Whether jobs wait behind limits, as the last claim saw it: then the end of a job may let another through."""
         ...
 

@@ -130,7 +130,7 @@ class Reads(Protocol):
         """A job's signals of one type behind the signal `after`, oldest first."""
         ...
 
-    async def said(self, job_id: str, *, after: int, limit: int) -> list[SignalRow]:
+    async def words(self, job_id: str, *, after: int, limit: int) -> list[SignalRow]:
         """A job's progress and the lines of its log behind the signal `after`, oldest first."""
         ...
 

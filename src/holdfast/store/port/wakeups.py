@@ -12,7 +12,7 @@ class Wakeups(Protocol):
         """There may be something to do. Who waits in this process looks at once, others within a moment."""
         ...
 
-    def ring_here(self) -> None:
+    def ring_near(self) -> None:
         """The same, for this process alone."""
         ...
 

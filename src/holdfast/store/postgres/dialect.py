@@ -8,7 +8,17 @@ from typing import Any
 from holdfast.kernel.job import Job, text_digest
 from holdfast.kernel.lifecycle import Transition
 from holdfast.kernel.move import Change, Effect
-from holdfast.store.dialect import Ended, Floor, FlowCount, Lane, NewJob, NodeColumns, Tallied, Waiting, of_effect
+from holdfast.store.dialect import (
+    ClaimFrom,
+    EndedNode,
+    FlowCount,
+    Lane,
+    NewJob,
+    NodeColumns,
+    Tallied,
+    Waiting,
+    of_effect,
+)
 from holdfast.store.port import FlowRow, Lease, Signal
 from holdfast.store.script import Query, Script
 
@@ -83,7 +93,7 @@ class PostgresDialect:
         return {(scope, key): holder for scope, key, holder in rows}
 
     def claim(
-        self, lane: Lane, floor: Floor, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
+        self, lane: Lane, claim_from: ClaimFrom, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
     ) -> Script[list[Job]]:
         rows = yield Query(
             "claim" if lane.up_to is None else "claim_turns",
@@ -94,8 +104,8 @@ class PostgresDialect:
                 "source": lane.state,
                 "turn": lane.turn if lane.up_to is None else lane.up_to,
                 "gate": lane.gate,
-                "floor_due_ms": floor.due_at_ms,
-                "floor_id": floor.id,
+                "floor_due_ms": claim_from.due_at_ms,
+                "floor_id": claim_from.id,
                 "limit": limit,
                 "target": effect.target,
                 "steps": effect.steps,
@@ -139,8 +149,8 @@ class PostgresDialect:
         return [Job._make(row) for row in rows]
 
     def apply(self, change: Change, effect: Effect, flows: dict[str, str] | None = None) -> Script[dict[str, int]]:
-        ids, attempts, delays, reasons, causes, payloads, said, _, _ = zip(*change.moves, strict=True)
-        outcomes = _column(said)
+        ids, attempts, delays, reasons, causes, payloads, raw_outcomes, _, _ = zip(*change.moves, strict=True)
+        outcomes = _column(raw_outcomes)
         later = [sum(row.opens_attempt for row in change.path[i + 1 :]) for i in range(effect.steps)]
         rows = yield Query(
             "apply",
@@ -179,7 +189,7 @@ class PostgresDialect:
             parents, children = zip(*edges, strict=True)
             yield Query("add_edges", {"parent_id": parents, "child_id": children})
 
-    def tally(self, ended: Sequence[Ended], counts: Sequence[FlowCount]) -> Script[Tallied]:
+    def tally(self, ended: Sequence[EndedNode], counts: Sequence[FlowCount]) -> Script[Tallied]:
         flow, more, over, failed, cancelled = zip(*counts, strict=True)
         rows = yield Query(
             "tally",
@@ -188,8 +198,8 @@ class PostgresDialect:
                 "parent": [end.job_id for end in ended],
                 "edge": [end.edge for end in ended],
                 "more": [end.more for end in ended],
-                "cut_parent": [end.job_id for end in ended for _ in end.cut],
-                "cut_name": [name for end in ended for name in end.cut],
+                "cut_parent": [end.job_id for end in ended for _ in end.not_taken],
+                "cut_name": [name for end in ended for name in end.not_taken],
                 "flow": flow,
                 "flow_more": more,
                 "flow_ended": over,

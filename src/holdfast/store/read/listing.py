@@ -62,13 +62,13 @@ def _along(equal: Mapping[str, Any], limit: int, before: str, low: str, steps: i
     rows = []
     stretch = min(FIRST_STRETCH, steps)
     while True:
-        way, floor = yield from _sparsest(ways, equal, before, low, stretch)
+        way, reached = yield from _sparsest(ways, equal, before, low, stretch)
         # Twice as far as it should be: some may have come in between since.
-        rows += yield _stretch(way, equal, before, floor or low, limit + 1 - len(rows), 2 * stretch + 1)
+        rows += yield _stretch(way, equal, before, reached or low, limit + 1 - len(rows), 2 * stretch + 1)
         steps -= stretch
-        if floor is None or steps <= 0 or len(rows) > limit:
-            return _walked(rows, limit, floor)
-        before, ways, stretch = floor, [way], min(stretch * GROWTH, steps)
+        if reached is None or steps <= 0 or len(rows) > limit:
+            return _walked(rows, limit, reached)
+        before, ways, stretch = reached, [way], min(stretch * GROWTH, steps)
 
 
 def _sparsest(
@@ -101,9 +101,9 @@ def _others(way: str, equal: Mapping[str, Any]) -> list[str]:
     return [name for name in FILTERS if name in equal and name not in WALKS[way]]
 
 
-def _walked(rows: Sequence[Any], limit: int, floor: str | None) -> Walked:
+def _walked(rows: Sequence[Any], limit: int, reached: str | None) -> Walked:
     jobs = [Job._make(row) for row in rows]
-    return Walked(jobs, jobs[-1].id if len(jobs) > limit else floor)
+    return Walked(jobs, jobs[-1].id if len(jobs) > limit else reached)
 
 
 def _equal(where: Filter, state: str | None) -> dict[str, Any]:

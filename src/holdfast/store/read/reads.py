@@ -96,7 +96,7 @@ class SqlReads:
         rows = await self._rows("signals_of_type", **given) if is_id(job_id) else []
         return [SignalRow._make(row) for row in rows]
 
-    async def said(self, job_id: str, *, after: int, limit: int) -> list[SignalRow]:
+    async def words(self, job_id: str, *, after: int, limit: int) -> list[SignalRow]:
         rows = await self._rows("said", job_id=job_id, after=after, limit=limit)
         return [SignalRow._make(row) for row in rows]
 

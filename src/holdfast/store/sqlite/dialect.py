@@ -10,7 +10,17 @@ from typing import Any
 from holdfast.kernel.job import Job, text_digest
 from holdfast.kernel.lifecycle import Transition
 from holdfast.kernel.move import Change, Effect
-from holdfast.store.dialect import Ended, Floor, FlowCount, Lane, NewJob, NodeColumns, Tallied, Waiting, of_effect
+from holdfast.store.dialect import (
+    ClaimFrom,
+    EndedNode,
+    FlowCount,
+    Lane,
+    NewJob,
+    NodeColumns,
+    Tallied,
+    Waiting,
+    of_effect,
+)
 from holdfast.store.port import FlowRow, Lease, Signal
 from holdfast.store.script import Many, Query, Script
 
@@ -48,9 +58,9 @@ class SqliteDialect:
         for alike in groups.values():
             yield Query("submit", _shared(alike[0], now) | {"jobs": json.dumps([(j.id, j.payload) for j in alike])})
             first = alike[0]
-            said = (first.event_type, first.state, now, first.actor)
+            shared = (first.event_type, first.state, now, first.actor)
             if first[25:28] == NOTHING:
-                yield Many("log_submitted", [(job.id, *said, job.digest) for job in alike])
+                yield Many("log_submitted", [(job.id, *shared, job.digest) for job in alike])
             else:
                 yield Many("log_events", [_first_event(job, now) for job in alike])
 
@@ -75,7 +85,7 @@ class SqliteDialect:
         return held
 
     def claim(
-        self, lane: Lane, floor: Floor, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
+        self, lane: Lane, claim_from: ClaimFrom, path: tuple[Transition, ...], effect: Effect, limit: int, owner: str
     ) -> Script[list[Job]]:
         rows = yield Query(
             "claim" if lane.up_to is None else "claim_turns",
@@ -163,9 +173,9 @@ class SqliteDialect:
         if edges:
             yield Many("add_edge", edges)
 
-    def tally(self, ended: Sequence[Ended], counts: Sequence[FlowCount]) -> Script[Tallied]:
+    def tally(self, ended: Sequence[EndedNode], counts: Sequence[FlowCount]) -> Script[Tallied]:
         ends = json.dumps([(end.job_id, end.edge, end.more) for end in ended])
-        cuts = json.dumps([(end.job_id, name) for end in ended for name in end.cut])
+        cuts = json.dumps([(end.job_id, name) for end in ended for name in end.not_taken])
         rows = yield Query("tally", {"ended": ends, "cuts": cuts, "now_ms": self._clock()})
         counted = yield Query("count_flows", {"flows": json.dumps(counts)})
         return Tallied([Waiting(*row) for row in rows], [FlowRow(*row) for row in counted])

@@ -96,7 +96,7 @@ def _record(
     last: int, digest: bytes, now_ms: int, kind: str, jobs: int, positions: Sequence[Sequence[int]]
 ) -> Script[PurgeRow]:
     flat = sorted(pos for some in positions for pos in some)
-    said = (last + 1, now_ms, kind, jobs, len(flat), flat[0], flat[-1], pack_ranges(flat))
-    row = PurgeRow(*said, purge_digest(digest, *said))
+    facts = (last + 1, now_ms, kind, jobs, len(flat), flat[0], flat[-1], pack_ranges(flat))
+    row = PurgeRow(*facts, purge_digest(digest, *facts))
     yield Query("add_purge", row._asdict())
     return row

@@ -40,20 +40,20 @@ def node_of(options: str | None) -> NodeJob | None:
     """The node of a job that has something to work out before or after its handler; None for all others."""
     if options is None or '"node"' not in options:
         return None
-    said = json.loads(options).get("node")
-    return None if said is None or "document" not in said else NodeJob(said["flow"], read_node(said["document"]))
+    kept = json.loads(options).get("node")
+    return None if kept is None or "document" not in kept else NodeJob(kept["flow"], read_node(kept["document"]))
 
 
 def node_options(options: str | None, node: Node, flow: str, urgency: int, document: Mapping[str, Any] | None) -> str:
     """A job's options, with the node that it is; `document` where there is something to work out when it runs."""
-    said: dict[str, Any] = json.loads(options) if options else {}
-    said["urgency"] = urgency
-    said["node"] = {"flow": flow}
+    fields: dict[str, Any] = json.loads(options) if options else {}
+    fields["urgency"] = urgency
+    fields["node"] = {"flow": flow}
     if node.options.sla_soft_seconds or node.options.sla_hard_seconds:
-        said["node"]["sla"] = [node.options.sla_soft_seconds, node.options.sla_hard_seconds]
+        fields["node"]["sla"] = [node.options.sla_soft_seconds, node.options.sla_hard_seconds]
     if document is not None:
-        said["node"]["document"] = document
-    return json.dumps(said, separators=(",", ":"))
+        fields["node"]["document"] = document
+    return json.dumps(fields, separators=(",", ":"))
 
 
 def needs_run(node: Node) -> bool:
@@ -71,29 +71,29 @@ class Nodes:
 
     async def before(self, job: Job) -> Job | Instead:
         """The job with its arguments from its parents; its end when its condition does not hold, or it is a map."""
-        its = node_of(job.options)
-        if its is None:
+        node_job = node_of(job.options)
+        if node_job is None:
             return job
-        node = its.node
+        node = node_job.node
         parents, payload = await self._store.graph.inputs(job.id, job.parent_id if _looks_at_input(node) else None)
         results = results_of(parents)
         document = scope(json.loads(payload) if payload else {}, results)
-        if node.when is not None and not self._judge(its, node.when, document):
+        if node.when is not None and not self._judge(node_job, node.when, document):
             return Instead(Skip(BRANCH_NOT_TAKEN))
         if node.map is not None:
-            return self._spread(job, node, document, results)
+            return self._mapped(job, node, document, results)
         return job._replace(payload=encode(arguments(node, document), what="args"))
 
     async def after(self, job: Job, outcome: Outcome) -> Follow | None:
         """The children that its branch leaves out."""
-        its = node_of(job.options)
-        if its is None or its.node.branch is None or not isinstance(outcome, Done | Partial):
+        node_job = node_of(job.options)
+        if node_job is None or node_job.node.branch is None or not isinstance(outcome, Done | Partial):
             return None
         result = None if outcome.result is None else json.loads(outcome.result)
-        cut = not_taken(its.node.branch, result, lambda judged, about: self._judge(its, judged, about))
+        cut = not_taken(node_job.node.branch, result, lambda judged, about: self._judge(node_job, judged, about))
         return Follow(tuple(sorted(cut)))
 
-    def _spread(self, job: Job, node: Node, document: dict[str, Any], results: Mapping[str, Any]) -> Instead:
+    def _mapped(self, job: Job, node: Node, document: dict[str, Any], results: Mapping[str, Any]) -> Instead:
         """One job for each item takes the node's place."""
         found = items(node, results)
         specs = [
@@ -102,15 +102,15 @@ class Nodes:
         ]
         return Instead(Done(None if specs else "[]"), Follow((), tuple(specs)))
 
-    def _judge(self, its: NodeJob, judged: Judged, document: Any) -> bool:
+    def _judge(self, node_job: NodeJob, judged: Judged, document: Any) -> bool:
         if not isinstance(judged, Predicate):
             return holds(judged, document)
         from holdfast.systems.flow.declare.flow import Flow
 
-        flow = self._registry.wholes(Flow).get(its.flow)
+        flow = self._registry.wholes(Flow).get(node_job.flow)
         if flow is None:
             raise HoldfastError(
-                f"flow {its.flow!r} is not declared here, and {judged.name} is Python",
+                f"flow {node_job.flow!r} is not declared here, and {judged.name} is Python",
                 remedy="run a worker that declares the flow",
             )
         return flow.judge(judged, document)
@@ -122,21 +122,21 @@ def results_of(parents: Sequence[Parent]) -> dict[str, Any]:
     An item that gave nothing, because it was skipped, is None in that list: each of the others keeps its place.
     """
     found: dict[str, Any] = {}
-    spread: dict[str, list[Any]] = {parent.name: [] for parent in parents if parent.item is not None}
+    mapped: dict[str, list[Any]] = {parent.name: [] for parent in parents if parent.item is not None}
     for parent in parents:
-        taken = parent.state in SUCCESSFUL and parent.state != Canonical.SKIPPED and not parent.cut
+        taken = parent.state in SUCCESSFUL and parent.state != Canonical.SKIPPED and not parent.not_taken
         result = json.loads(parent.outcome).get("result") if taken and parent.outcome else None
         if parent.item is not None:
-            spread[parent.name].append(result)
+            mapped[parent.name].append(result)
         elif taken:
             found[parent.name] = result
-    return found | spread
+    return found | mapped
 
 
 def _item(job: Job, node: Node, payload: str) -> Spec:
     """The job of one item: like the node's own, with arguments of its own and nothing left to work out."""
-    said: dict[str, Any] = json.loads(job.options or "{}")
-    said["node"] = {name: value for name, value in said["node"].items() if name != "document"}
+    options: dict[str, Any] = json.loads(job.options or "{}")
+    options["node"] = {name: value for name, value in options["node"].items() if name != "document"}
     return Spec(
         id=str(uuid7()),
         lifecycle=job.lifecycle,
@@ -152,7 +152,7 @@ def _item(job: Job, node: Node, payload: str) -> Spec:
         trace_id=job.trace_id,
         parent_id=job.parent_id,
         tags=job.tags,
-        options=json.dumps(said, separators=(",", ":")),
+        options=json.dumps(options, separators=(",", ":")),
         actor="engine",
         cause=job.id,
     )

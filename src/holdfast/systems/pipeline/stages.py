@@ -86,7 +86,7 @@ class BreakerRule:
     cooldown_ms: int
 
 
-class Ran(NamedTuple):
+class StageRan(NamedTuple):
     """One end of a stage in the past. One that was skipped tells nothing, and is none."""
 
     at_ms: int
@@ -99,7 +99,7 @@ class Closed:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class Untouched:
     """Leave it alone until then."""
 
     until_ms: int
@@ -113,7 +113,7 @@ class HalfOpen:
     until_ms: int
 
 
-def judge(rule: BreakerRule, history: Sequence[Ran], now_ms: int) -> Closed | Open | HalfOpen:
+def judge(rule: BreakerRule, history: Sequence[StageRan], now_ms: int) -> Closed | Untouched | HalfOpen:
     """A breaker's state, from how the stage ended lately. It has no other memory, so all processes see the same."""
     latest = sorted(history, reverse=True)
     streak = next((number for number, ran in enumerate(latest) if not ran.failed), len(latest))
@@ -122,6 +122,6 @@ def judge(rule: BreakerRule, history: Sequence[Ran], now_ms: int) -> Closed | Op
     since_ms = latest[0].at_ms
     rested = (now_ms - since_ms) // rule.cooldown_ms
     if rested < 1:
-        return Open(since_ms + rule.cooldown_ms)
+        return Untouched(since_ms + rule.cooldown_ms)
     # A trial that never ends, since its process died, holds up the next one for one more rest and no longer.
     return HalfOpen(f"{since_ms}:{rested}", since_ms + (rested + 1) * rule.cooldown_ms)

@@ -72,11 +72,11 @@ def _stage(job: Job, name: str, kept: StagesKept, running: View | None) -> View:
         return view | {"status": "skipped", "reason": "the job ended before it"}
     if running is not None:
         progress = {key: running.get(key) for key in ("done", "total", "eta_seconds")}
-        said = running.get("done") is not None
+        has_progress = running.get("done") is not None
         return view | {
             "status": "running",
             "metrics": running.get("counters") or {},
-            "progress": progress if said else None,
+            "progress": progress if has_progress else None,
         }
     return view
 

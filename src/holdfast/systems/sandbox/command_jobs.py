@@ -8,7 +8,7 @@ from uuid_utils import uuid7
 
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.bodies import UNSTORABLE
-from holdfast.api.shapes.forms import Form, Origin
+from holdfast.api.shapes.forms import Asker, Form
 from holdfast.kernel.errors import PayloadError
 from holdfast.kernel.job import Spec
 from holdfast.kernel.payload.encoding import encode
@@ -26,7 +26,7 @@ LONGEST_COMMAND = 10_000
 LONGEST_TASK = 100_000
 
 
-class Kind(NamedTuple):
+class CommandKind(NamedTuple):
     """What a type of job may have at most, and how long it runs unless it says so."""
 
     cpus: int
@@ -34,10 +34,10 @@ class Kind(NamedTuple):
     minutes: int
 
 
-KINDS = {"worker": Kind(8, 16, 30), "agent": Kind(4, 8, 60)}
+KINDS = {"worker": CommandKind(8, 16, 30), "agent": CommandKind(4, 8, 60)}
 
 
-def command_spec(body: CommandJob, origin: Origin) -> Spec:
+def command_spec(body: CommandJob, origin: Asker) -> Spec:
     """The job that a command becomes; Problem with the code of what is wrong. Too much of a resource is cut down."""
     kind = KINDS.get(body.type) if isinstance(body.type, str) else None
     if kind is None:
@@ -57,12 +57,12 @@ def command_spec(body: CommandJob, origin: Origin) -> Spec:
         "artifacts": body.artifacts,
         "network": body.network,
     }
-    said = {name: value for name, value in payload.items() if value is not None}
+    given = {name: value for name, value in payload.items() if value is not None}
     return Spec(
         id=str(uuid7()),
         lifecycle=SANDBOX.name,
         task=TASK,
-        payload=encode(said, what="body"),
+        payload=encode(given, what="body"),
         queue=QUEUE,
         priority=body.priority,
         lease_ms=SANDBOX.policies.lease_ms,

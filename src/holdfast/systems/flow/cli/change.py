@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Here
+from holdfast.cli.invocation import Call
 from holdfast.cli.job.bulk import DryRun, Ids, Yes, is_dry, tell
 from holdfast.commands import cancel as cancel_command
 from holdfast.commands import resume as resume_command
@@ -34,7 +34,7 @@ async def cancel(
     reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "cancelled from the command line",
     dry_run: DryRun = False,
     yes: Yes = False,
-    here: Here,
+    call: Call,
 ) -> int:
     """Cancel flows: their nodes at once where no worker holds them, else by asking. A flow ends with its last node.
 
@@ -57,7 +57,7 @@ async def cancel(
     """
 
     dry = is_dry(ids, {"name": name}, dry_run=dry_run, yes=yes)
-    async with here.store() as store:
+    async with call.store() as store:
         flows = [await flow_job(store, flow_id) for flow_id in ids] if ids else await _under_way(store, name)
         if dry:
             done = [flow.id for flow in flows if flow.state == Canonical.WAITING]
@@ -68,7 +68,7 @@ async def cancel(
             done, left = await cancel_command.cancel_many(store, flows, reason, mode, ACTOR)
         items = [_item(await view_of(store, flow_id)) for flow_id in done]
     asked = not dry and any(item["state"] != "CANCELLED" for item in items)
-    tell(here, "cancel", "cancelled, or asked to stop" if asked else "cancelled", items, left, dry)
+    tell(call, "cancel", "cancelled, or asked to stop" if asked else "cancelled", items, left, dry)
     return Exit.CONFLICT if left and not dry else Exit.OK
 
 
@@ -95,7 +95,7 @@ async def resume(
     /,
     *,
     reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "resumed from the command line",
-    here: Here,
+    call: Call,
 ) -> None:
     """Bring a cancelled flow back: its cancelled nodes run, or wait, anew. Exit 5 when it is not cancelled.
 
@@ -107,11 +107,11 @@ async def resume(
         Why, as the events will say.
     """
 
-    async with here.store() as store:
+    async with call.store() as store:
         flow = await resume_command.resume(store, (await flow_job(store, flow_id)).id, reason, ACTOR)
         view = await view_of(store, flow.id)
         store.wakeups.ring()
-    here.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])
+    call.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])
 
 
 async def retry(
@@ -119,7 +119,7 @@ async def retry(
     /,
     *,
     reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "retried from the command line",
-    here: Here,
+    call: Call,
 ) -> None:
     """Go on where a flow failed or was cancelled: a new flow, printed in its place, runs what did not end well.
 
@@ -134,10 +134,10 @@ async def retry(
     """
     from holdfast.systems.flow.commands.retry import retry as go_on
 
-    async with here.store() as store:
+    async with call.store() as store:
         old = await flow_job(store, flow_id)
         answer = await go_on(store, old.id, reason, ACTOR)
         view = await view_of(store, answer.job_id)
         store.wakeups.ring()
-    here.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])
-    here.say(f"it goes on with {old.id}" if answer.created else f"{old.id} was retried before")
+    call.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])
+    call.say(f"it goes on with {old.id}" if answer.created else f"{old.id} was retried before")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 
 if TYPE_CHECKING:
     from holdfast.systems.flow.views.run import Drawn
@@ -33,7 +33,7 @@ async def list_(
     state: Annotated[list[str] | None, Parameter(name=["--state", "-s"])] = None,
     limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 20,
     cursor: str | None = None,
-    here: Here,
+    call: Call,
 ) -> None:
     """List flows, newest first, with how many of their nodes have ended.
 
@@ -53,28 +53,28 @@ async def list_(
     from holdfast.systems.flow.views.flow import flow_views
     from holdfast.views.listing import list_jobs
 
-    async with here.store() as store:
+    async with call.store() as store:
         wanted: dict[str, Any] = {"states": state or (), "task": name, "lifecycle": FLOW.name, "limit": limit}
         page = await list_jobs(store.reads, store.tables, **wanted, cursor=cursor)
         views = await flow_views(store, page.items)
-    if here.output is Output.JSON:
-        here.print_json({"items": views, "next_cursor": page.next_cursor})
+    if call.output is Output.JSON:
+        call.print_json({"items": views, "next_cursor": page.next_cursor})
         return
-    if here.is_json:
-        here.print_json(views)
-    elif here.output is Output.IDS:
-        here.print_ids(view["id"] for view in views)
+    if call.is_json:
+        call.print_json(views)
+    elif call.output is Output.IDS:
+        call.print_ids(view["id"] for view in views)
     elif not views:
-        here.say("no flows: holdfast flow run NAME")
+        call.say("no flows: holdfast flow run NAME")
     else:
-        here.print(flows_table(views))
+        call.print(flows_table(views))
     if page.next_cursor:
-        here.say(f"more: --cursor {page.next_cursor}")
+        call.say(f"more: --cursor {page.next_cursor}")
 
 
 @app.command
 async def show(
-    flow_id: Id, /, *, everything: Annotated[bool, Parameter(name=["--all", "-a"])] = False, here: Here
+    flow_id: Id, /, *, everything: Annotated[bool, Parameter(name=["--all", "-a"])] = False, call: Call
 ) -> None:
     """Show a flow and its nodes: where each stands, and why.
 
@@ -87,9 +87,9 @@ async def show(
     """
     from holdfast.systems.flow.cli.table import nodes_table, view_of
 
-    async with here.store() as store:
+    async with call.store() as store:
         view = await view_of(store, flow_id)
-    here.print_record(view, nodes_table(view, everything=everything), view["id"])
+    call.print_record(view, nodes_table(view, everything=everything), view["id"])
 
 
 @app.command
@@ -98,7 +98,7 @@ async def graph(
     /,
     *,
     mermaid: bool = False,
-    here: Here,
+    call: Call,
 ) -> None:
     """Show what waits for what: of a declared flow by its name, before it runs, or of one that was started by its id.
 
@@ -112,27 +112,27 @@ async def graph(
     from holdfast.kernel.graph.mermaid import mermaid as flowchart
     from holdfast.systems.flow.cli.table import graph_table
 
-    drawn = await _drawn(here, which)
+    drawn = await _drawn(call, which)
     if mermaid:
         print(flowchart(*drawn), end="")
         return
     names = drawn.graph.order
     nodes = {node["name"]: node for node in drawn.graph.to_dict()["nodes"]}
-    if here.output is Output.IDS:
-        here.print_ids(names)
-    elif here.is_json:
+    if call.output is Output.IDS:
+        call.print_ids(names)
+    elif call.is_json:
         whole = drawn.graph.to_dict()
-        here.print_json(whole | {"nodes": [nodes[name] | {"state": drawn.states.get(name)} for name in names]})
+        call.print_json(whole | {"nodes": [nodes[name] | {"state": drawn.states.get(name)} for name in names]})
     else:
-        here.print(graph_table([nodes[name] for name in names], drawn.states))
+        call.print(graph_table([nodes[name] for name in names], drawn.states))
 
 
-async def _drawn(here: Here, which: str) -> Drawn:
+async def _drawn(call: Call, which: str) -> Drawn:
     from holdfast.kernel.job import is_id
     from holdfast.systems.flow.declare.flow import flow_named
     from holdfast.systems.flow.views.run import Drawn, graph_of, run_of
 
     if not is_id(which.strip().lower()):
-        return Drawn(flow_named(here.engine(), which).graph(), {})
-    async with here.store() as store:
+        return Drawn(flow_named(call.engine(), which).graph(), {})
+    async with call.store() as store:
         return await graph_of(store, await run_of(store, which))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from holdfast.cli.exits import Exit, UsageError
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.job.waiting import detached, exit_of_job, seconds_of
 from holdfast.cli.opened import plainly
 from holdfast.cli.pairs import named_values
@@ -42,7 +42,7 @@ def run(
     delay: str | None = None,
     queue: str | None = None,
     priority: int | None = None,
-    here: Here,
+    call: Call,
 ) -> int:
     """Start a flow and print its id; with --wait, its nodes as they end, and its result.
 
@@ -71,19 +71,19 @@ def run(
     limit_s = seconds_of(timeout)
     given = {"key": key, "delay": delay, "queue": queue, "priority": priority}
     options = {each: value for each, value in given.items() if value is not None}
-    engine = here.engine()
+    engine = call.engine()
     with plainly(engine.url):
         try:
             handle = _started(engine, name, file, inputs, options)
             if not handle.created:
-                here.say(f"a flow has this key: {handle.id}")
+                call.say(f"a flow has this key: {handle.id}")
             if wait or timeout is not None:
-                return _wait(here, engine, handle.id, limit_s)
+                return _wait(call, engine, handle.id, limit_s)
             view = handle.show()
         finally:
             engine.close()
-    here.print_record(view, handle.id, handle.id)
-    here.say(f"{view['state']}, {view['counts']['nodes']} nodes; `holdfast flow watch {handle.id}`")
+    call.print_record(view, handle.id, handle.id)
+    call.say(f"{view['state']}, {view['counts']['nodes']} nodes; `holdfast flow watch {handle.id}`")
     return Exit.OK
 
 
@@ -111,17 +111,17 @@ def _read(file: Path) -> dict[str, Any]:
     return document
 
 
-def _wait(here: Here, engine: Inside, flow_id: str, limit_s: float | None) -> int:
+def _wait(call: Call, engine: Inside, flow_id: str, limit_s: float | None) -> int:
     async def followed() -> int:
-        return await follow(here, await engine.opened(), flow_id, limit_s)
+        return await follow(call, await engine.opened(), flow_id, limit_s)
 
     try:
         return engine.portal.call(followed())
     except KeyboardInterrupt:
-        return detached(here, [flow_id])
+        return detached(call, [flow_id])
 
 
-async def watch(flow_id: Annotated[str, Parameter(name="ID")], /, *, timeout: Timeout = None, here: Here) -> int:
+async def watch(flow_id: Annotated[str, Parameter(name="ID")], /, *, timeout: Timeout = None, call: Call) -> int:
     """Follow a flow's nodes until it is over. Exit codes as of `flow run --wait`.
 
     Parameters
@@ -131,41 +131,41 @@ async def watch(flow_id: Annotated[str, Parameter(name="ID")], /, *, timeout: Ti
     timeout
         Stop after this long ("90", "90s", "5m"): exit 124. The flow goes on.
     """
-    async with here.store() as store:
-        return await follow(here, store, (await view_of(store, flow_id))["id"], seconds_of(timeout))
+    async with call.store() as store:
+        return await follow(call, store, (await view_of(store, flow_id))["id"], seconds_of(timeout))
 
 
-async def follow(here: Here, store: Store, flow_id: str, limit_s: float | None) -> int:
+async def follow(call: Call, store: Store, flow_id: str, limit_s: float | None) -> int:
     """Show a flow's nodes until it is over: live on a terminal, a line for each that ends elsewhere."""
     try:
         async with asyncio.timeout(limit_s):
-            view = await (_live if here.err.is_terminal else _lines)(here, store, flow_id)
+            view = await (_live if call.err.is_terminal else _lines)(call, store, flow_id)
     except TimeoutError:
-        here.say(f"{flow_id} has not ended after {limit_s:g} s; it goes on")
+        call.say(f"{flow_id} has not ended after {limit_s:g} s; it goes on")
         return Exit.WAIT_TIMED_OUT
     except asyncio.CancelledError:
-        return detached(here, [flow_id])
-    await _tell(here, store, view)
+        return detached(call, [flow_id])
+    await _tell(call, store, view)
     job = await store.reads.get(flow_id)
     return Exit.NOT_FOUND if job is None else exit_of_job(job)
 
 
-async def _live(here: Here, store: Store, flow_id: str) -> View:
+async def _live(call: Call, store: Store, flow_id: str) -> View:
     from rich.live import Live
 
-    with Live(console=here.err, refresh_per_second=8) as live:
+    with Live(console=call.err, refresh_per_second=8) as live:
         async for view in _looks(store, flow_id):
             live.update(nodes_table(view))
     return view
 
 
-async def _lines(here: Here, store: Store, flow_id: str) -> View:
+async def _lines(call: Call, store: Store, flow_id: str) -> View:
     last: dict[str, str] = {}
     async for view in _looks(store, flow_id):
         for node in view["nodes"]:
             if node["canonical_state"] not in ("waiting", "queued", last.get(node["job_id"])):
                 last[node["job_id"]] = node["canonical_state"]
-                here.say(f"{title(node)}: {node['state']}{f', {why}' if (why := node['why']) else ''}")
+                call.say(f"{title(node)}: {node['state']}{f', {why}' if (why := node['why']) else ''}")
     return view
 
 
@@ -180,14 +180,14 @@ async def _looks(store: Store, flow_id: str) -> AsyncIterator[View]:
         await asyncio.sleep(max(LOOK_EVERY_S, 4 * (time.monotonic() - since_s)))
 
 
-async def _tell(here: Here, store: Store, view: View) -> None:
+async def _tell(call: Call, store: Store, view: View) -> None:
     """The result on stdout, how it ended on stderr; the whole flow as JSON."""
-    if here.is_json:
-        here.print_json(view)
-    elif here.output is Output.IDS:
-        here.print_ids([view["id"]])
+    if call.is_json:
+        call.print_json(view)
+    elif call.output is Output.IDS:
+        call.print_ids([view["id"]])
     elif view["canonical_state"] in SUCCESSFUL:
         print(json.dumps(await results_at_ends(store, view["id"]), ensure_ascii=False))
-    here.say(f"{view['id']} {view['state']}, {counts_words(view)}")
+    call.say(f"{view['id']} {view['state']}, {counts_words(view)}")
     if view["canonical_state"] not in SUCCESSFUL:
-        here.say(f"why: holdfast flow show {view['id']}")
+        call.say(f"why: holdfast flow show {view['id']}")

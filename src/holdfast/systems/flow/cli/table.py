@@ -50,9 +50,9 @@ def counts_words(view: View) -> str:
     counts = view["counts"]
     if counts is None:
         return ""
-    said = [f"{counts['nodes'] - counts['open']} of {counts['nodes']} ended"]
-    said += [f"{counts[name]} {name}" for name in ("failed", "cancelled") if counts[name]]
-    return ", ".join(said)
+    parts = [f"{counts['nodes'] - counts['open']} of {counts['nodes']} ended"]
+    parts += [f"{counts[name]} {name}" for name in ("failed", "cancelled") if counts[name]]
+    return ", ".join(parts)
 
 
 def nodes_table(view: View, *, everything: bool = False) -> Group:
@@ -140,14 +140,14 @@ def _after(node: Mapping[str, Any]) -> str:
 
 
 def _decides(node: Mapping[str, Any]) -> str:
-    said = [f"each of {node['map']}"] if node.get("map") else []
+    parts = [f"each of {node['map']}"] if node.get("map") else []
     if node.get("when"):
-        said.append(f"runs when {_words(node['when'])}")
+        parts.append(f"runs when {_words(node['when'])}")
     branch = node.get("branch")
     if branch:
-        said += [f"{_words(case['when'])} → {', '.join(case['then'])}" for case in branch["cases"]]
-        said += [f"else → {', '.join(branch['default'])}"] if branch["default"] else []
-    return "; ".join(said)
+        parts += [f"{_words(case['when'])} → {', '.join(case['then'])}" for case in branch["cases"]]
+        parts += [f"else → {', '.join(branch['default'])}"] if branch["default"] else []
+    return "; ".join(parts)
 
 
 def _words(judged: Mapping[str, Any]) -> str:

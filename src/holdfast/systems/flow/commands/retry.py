@@ -80,12 +80,12 @@ def anew(
 ) -> list[NewNode]:
     """A node for each of these jobs, under the new flow. Those before it that ended well stay where they are."""
     specs = {job_id: _spec(flow, job, now_ms) for job_id, job in sorted(jobs.items())}
-    spread = {node.name for node in nodes.values() if node.item is not None}
+    mapped = {node.name for node in nodes.values() if node.item is not None}
     before: dict[str, list[Way]] = defaultdict(list)
     for way in ways:
         parent = nodes.get(way.parent) or kept[way.parent]
         # Of a node that ran over a list, the items stand in for it.
-        if parent.item is not None or parent.name not in spread or way.parent in specs:
+        if parent.item is not None or parent.name not in mapped or way.parent in specs:
             before[way.child].append(way)
     made = []
     for job_id, spec in specs.items():
@@ -93,7 +93,7 @@ def anew(
         if len(before[job_id]) != node.parents:
             raise _gone(flow.parent_id or "")
         over = [way for way in before[job_id] if way.parent not in specs]
-        edges = [edge_of((nodes.get(way.parent) or kept[way.parent]).state, chosen=not way.cut) for way in over]
+        edges = [edge_of((nodes.get(way.parent) or kept[way.parent]).state, chosen=not way.not_taken) for way in over]
         new = NewNode(
             spec=spec,
             name=node.name,
@@ -103,7 +103,7 @@ def anew(
             skipped=edges.count(Edge.DEAD),
             deadlines=_deadlines(jobs[job_id], now_ms),
             item=node.item,
-            cut=tuple(way.parent for way in over if way.cut),
+            not_taken=tuple(way.parent for way in over if way.not_taken),
         )
         state = Canonical.QUEUED if new.verdict is Verdict.RELEASE else Canonical.WAITING
         made.append(new._replace(spec=spec._replace(state=state.value)))
@@ -126,9 +126,9 @@ def _spec(flow: Spec, job: Job, now_ms: int) -> Spec:
 
 def _deadlines(job: Job, now_ms: int) -> tuple[tuple[int, int], ...]:
     """As if it were submitted now: each deadline lies as far ahead as it did then."""
-    said: dict[str, Any] = json.loads(job.options or "{}")
-    seconds = zip(said.get("node", {}).get("sla", ()), (Sla.SOFT_PASSED, Sla.HARD_PASSED), strict=False)
-    rank = said.get("urgency", 0) - urgency(Sla.TO_COME, 0, 0)
+    options: dict[str, Any] = json.loads(job.options or "{}")
+    seconds = zip(options.get("node", {}).get("sla", ()), (Sla.SOFT_PASSED, Sla.HARD_PASSED), strict=False)
+    rank = options.get("urgency", 0) - urgency(Sla.TO_COME, 0, 0)
     return tuple((now_ms + round(after * 1_000), -(rank + urgency(sla, 0, 0))) for after, sla in seconds if after)
 
 

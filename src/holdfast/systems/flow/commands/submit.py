@@ -79,18 +79,18 @@ def new_nodes(engine: Inside, graph: Graph, flow: Spec, options: Options, now_ms
 
 
 def _spec(engine: Inside, graph: Graph, node: Node, flow: Spec, options: Options, given: Mapping[str, Any]) -> Spec:
-    said = node.options
+    own = node.options
     definition = node_task(engine.registry, graph, node)
     chosen = Options(
-        queue=said.queue or options.queue,
-        priority=options.priority if said.priority is None else said.priority,
-        retry_limit=_first(said.retry_limit, options.retry_limit),
-        retry_delay=_first(said.retry_delay, options.retry_delay),
-        retry_backoff=_first(said.retry_backoff, options.retry_backoff),
-        timeout=_first(said.run_ttl_seconds, options.timeout),
-        expires=_first(said.expire_in_seconds, options.expires),
-        start_after=options.start_after if said.start_after_ms is None else _time(said.start_after_ms),
-        keep_until=options.keep_until if said.keep_until_ms is None else _time(said.keep_until_ms),
+        queue=own.queue or options.queue,
+        priority=options.priority if own.priority is None else own.priority,
+        retry_limit=_first(own.retry_limit, options.retry_limit),
+        retry_delay=_first(own.retry_delay, options.retry_delay),
+        retry_backoff=_first(own.retry_backoff, options.retry_backoff),
+        timeout=_first(own.run_ttl_seconds, options.timeout),
+        expires=_first(own.expire_in_seconds, options.expires),
+        start_after=options.start_after if own.start_after_ms is None else _time(own.start_after_ms),
+        keep_until=options.keep_until if own.keep_until_ms is None else _time(own.keep_until_ms),
         correlation_id=flow.correlation_id or flow.id,
         trace_id=flow.trace_id,
         parent_id=flow.id,
@@ -99,7 +99,7 @@ def _spec(engine: Inside, graph: Graph, node: Node, flow: Spec, options: Options
     document = write_node(node) if needs_run(node) else None
     payload = encode(node.args if document else arguments(node, scope(given, {})), what=f"{node.name}.args")
     spec = spec_of(definition, payload, chosen)
-    due = Sla.TO_COME if said.sla_soft_seconds or said.sla_hard_seconds else Sla.NONE
+    due = Sla.TO_COME if own.sla_soft_seconds or own.sla_hard_seconds else Sla.NONE
     rank = urgency(due, graph.depths[node.name], spec.priority)
     return spec._replace(
         state=(Canonical.WAITING if node.after else Canonical.QUEUED).value,

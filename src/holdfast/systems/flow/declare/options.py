@@ -20,28 +20,28 @@ NODE_ONLY = ("retry_delay", "retry_backoff", "start_after", "keep_until", "sla_s
 
 def split(given: Mapping[str, Any], node: str) -> tuple[dict[str, Any], NodeOptions]:
     """The options of the task, and those of the node; HoldfastError names one that is unknown or wrong."""
-    said = {ALIASES.get(name, name.removesuffix("_seconds")): value for name, value in given.items()}
-    if unknown := sorted(said.keys() - {*TASK_ONLY, *BOTH, *NODE_ONLY}):
+    named = {ALIASES.get(name, name.removesuffix("_seconds")): value for name, value in given.items()}
+    if unknown := sorted(named.keys() - {*TASK_ONLY, *BOTH, *NODE_ONLY}):
         known = ", ".join((*BOTH, *NODE_ONLY, *TASK_ONLY))
         raise HoldfastError(f"{node}: unknown option {unknown[0]!r}", field=unknown[0], remedy=f"known: {known}")
-    said = {name: value for name, value in said.items() if value is not None}
-    delay, backoff = said.get("retry_delay"), said.get("retry_backoff")
-    task = {name: said[name] for name in (*TASK_ONLY, *BOTH) if name in said}
+    named = {name: value for name, value in named.items() if value is not None}
+    delay, backoff = named.get("retry_delay"), named.get("retry_backoff")
+    task = {name: named[name] for name in (*TASK_ONLY, *BOTH) if name in named}
     if delay is not None or backoff is not None:
         base_ms = WORKFLOW.base_ms if delay is None else duration_ms(delay, "retry_delay")
         task["backoff"] = workflow(WORKFLOW.max_tries - 1, base_ms, backoff is not False)
     fields = {
-        "queue": said.get("queue"),
-        "priority": said.get("priority"),
-        "retry_limit": said.get("retries"),
-        "retry_delay": _seconds(said, "retry_delay"),
+        "queue": named.get("queue"),
+        "priority": named.get("priority"),
+        "retry_limit": named.get("retries"),
+        "retry_delay": _seconds(named, "retry_delay"),
         "retry_backoff": backoff,
-        "start_after_ms": _time_ms(said, "start_after"),
-        "expire_in_seconds": _seconds(said, "expires"),
-        "run_ttl_seconds": _seconds(said, "timeout"),
-        "keep_until_ms": _time_ms(said, "keep_until"),
-        "sla_soft_seconds": _seconds(said, "sla_soft"),
-        "sla_hard_seconds": _seconds(said, "sla_hard"),
+        "start_after_ms": _time_ms(named, "start_after"),
+        "expire_in_seconds": _seconds(named, "expires"),
+        "run_ttl_seconds": _seconds(named, "timeout"),
+        "keep_until_ms": _time_ms(named, "keep_until"),
+        "sla_soft_seconds": _seconds(named, "sla_soft"),
+        "sla_hard_seconds": _seconds(named, "sla_hard"),
     }
     return task, options(fields, node)
 
@@ -59,15 +59,15 @@ def join_of(value: Any, node: str) -> Join:
     )
 
 
-def _seconds(said: Mapping[str, Any], name: str) -> float | None:
-    if name not in said:
+def _seconds(options: Mapping[str, Any], name: str) -> float | None:
+    if name not in options:
         return None
-    ms = duration_ms(said[name], name)
+    ms = duration_ms(options[name], name)
     return ms // 1_000 if ms % 1_000 == 0 else ms / 1_000
 
 
-def _time_ms(said: Mapping[str, Any], name: str) -> int | None:
-    value = said.get(name)
+def _time_ms(options: Mapping[str, Any], name: str) -> int | None:
+    value = options.get(name)
     if value is None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:

@@ -19,7 +19,7 @@ from holdfast.tasks.signature import Signature
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptPredicate:
     """A predicate, and where its parameters come from; that of a branch is given the result."""
 
     function: Callable[..., Any]
@@ -31,7 +31,7 @@ class Predicates:
     """The predicates of one flow, by name. `free` says what they take of the flow's input."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, KeptPredicate] = {}
         self.free: dict[str, list[inspect.Parameter]] = {}
 
     @property
@@ -69,7 +69,7 @@ class Predicates:
                 raise HoldfastError(
                     f"{name} takes {inspect.signature(judge)}", field=name, remedy="it is called with the node's result"
                 ) from None
-        self._kept[name] = Kept(judge, signature, bound)
+        self._kept[name] = KeptPredicate(judge, signature, bound)
         return Predicate(name)
 
     def holds(self, judged: Judged, document: Any) -> bool:

@@ -20,7 +20,7 @@ from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.job import Job
 from holdfast.store.port import Ask, Facts, Store
 from holdfast.systems.flow.commands.retry import flow_job, go_on
-from holdfast.systems.flow.routes.flows import made_flow, told_flow
+from holdfast.systems.flow.routes.flows import flow_reply, made_flow
 from holdfast.systems.flow.routes.schemas import FlowJob, MadeFlow
 
 router = APIRouter(tags=["flows"])
@@ -45,7 +45,7 @@ async def _change(once: Once, flow_id: str, decide: Decide, if_match: str | None
     async def change(ask: Ask) -> Facts:
         return await once.store.jobs.change([flow.id], decide, ask)
 
-    return await once.run(change, lambda done: told_flow(done, flow.id), versions_of(if_match))
+    return await once.run(change, lambda done: flow_reply(done, flow.id), versions_of(if_match))
 
 
 @router.post("/flows/{id}/cancel", responses=AS_A_FLOW)

@@ -14,7 +14,7 @@ from holdfast.api.deps import CallerDep, EngineDep, StoreDep
 from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import Problem, missing, refusal
 from holdfast.api.shapes import jobs as schemas
-from holdfast.api.shapes.forms import Origin, origin_of
+from holdfast.api.shapes.forms import Asker, origin_of
 from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of, known_only
 from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
 from holdfast.kernel.graph.flow_lifecycle import FLOW
@@ -71,8 +71,8 @@ def _planned(engine: Inside, name: str, asked: NewFlow) -> Sent:
     """The graph, and what its input is checked against; Problem names what is wrong."""
     try:
         if asked.nodes is not None:
-            said = {} if asked.on_failure is None else {"on_failure": asked.on_failure}
-            return read({"name": name, "nodes": asked.nodes, **said}, engine.registry)
+            chosen = {} if asked.on_failure is None else {"on_failure": asked.on_failure}
+            return read({"name": name, "nodes": asked.nodes, **chosen}, engine.registry)
         known = flows_of(engine)
         if name not in known:
             words = f"declared here: {', '.join(sorted(known))}" if known else "none is declared here"
@@ -94,24 +94,24 @@ def _input(signature: Signature | None, given: dict[str, Any]) -> str:
         raise refusal("invalid_field", wrong, field=f"input.{field}" if field else "input") from None
 
 
-def _options(asked: NewFlow, origin: Origin) -> Options:
+def _options(asked: NewFlow, origin: Asker) -> Options:
     given = asked.model_dump(exclude=OF_THE_FLOW, exclude_none=True)
     if "tags" in given:
         given["tags"] = tuple(given["tags"])
     return Options(**{"correlation_id": origin.correlation_id, **given}, trace_id=origin.trace_id)
 
 
-def told_flow(done: Facts, flow_id: str, status: int = 200, **more: Any) -> Reply:
+def flow_reply(done: Facts, flow_id: str, status: int = 200, **more: Any) -> Reply:
     """A flow as it stood when something was done to it."""
     job = done.jobs[flow_id]
-    said = summary(job, done.flows.get(flow_id)) | more
-    return reply(status, said, ETag=f'"{job.version}"', Location=f"/api/flows/{job.id}")
+    view = summary(job, done.flows.get(flow_id)) | more
+    return reply(status, view, ETag=f'"{job.version}"', Location=f"/api/flows/{job.id}")
 
 
 def made_flow(done: Facts, exists: str) -> Reply:
     made = done.one
     more = {"created": made.created} | ({} if made.created else {"message": exists})
-    return told_flow(done, made.job_id, 201 if made.created else 200, **more)
+    return flow_reply(done, made.job_id, 201 if made.created else 200, **more)
 
 
 @router.get("/flows", response_model=schemas.Page[FlowJob], response_model_exclude_unset=True)

@@ -36,8 +36,8 @@ async def flow_views(store: Store, jobs: Sequence[Job]) -> list[View]:
 def summary(job: Job, counts: FlowRow | None) -> View:
     """A flow without its nodes; without its counts where these were removed."""
     nodes = None if counts is None else dict(zip(COUNTED, counts[2:], strict=True))
-    told = {"on_failure": None if counts is None else counts.on_failure, "counts": nodes, "retry_of": earlier(job)}
-    return job_view(job, FLOW) | told | {"links": links(job)}
+    about = {"on_failure": None if counts is None else counts.on_failure, "counts": nodes, "retry_of": earlier(job)}
+    return job_view(job, FLOW) | about | {"links": links(job)}
 
 
 COUNTED = ("nodes", "open", "failed", "cancelled")
@@ -57,9 +57,9 @@ def links(job: Job) -> dict[str, str]:
 async def flow_view(store: Store, run: Run) -> View:
     """A flow with its nodes, in the order in which they were made, and the ways between them, by job id."""
     reads = store.graph
-    told = Told(await reads.queued(run.job.id), await reads.reasons(run.job.id), await _errors(store, run.nodes))
+    facts = NodeFacts(await reads.queued(run.job.id), await reads.reasons(run.job.id), await _errors(store, run.nodes))
     again = await reads.retried_as(run.job)
-    views = [*(node_view(row, told, kept=True) for row in run.kept), *_own(run, told)]
+    views = [*(node_view(row, facts, kept=True) for row in run.kept), *_own(run, facts)]
     states = {view["job_id"]: view["canonical_state"] for view in views[:MOST_NODES]}
     places = {job_id: place for place, job_id in enumerate(states)}
     ways = [way for way in run.ways if way.parent in states and way.child in states]
@@ -73,7 +73,7 @@ async def flow_view(store: Store, run: Run) -> View:
     }
 
 
-class Told(NamedTuple):
+class NodeFacts(NamedTuple):
     """What the log says of nodes, by job id: since when they could run, why they did not, what went wrong."""
 
     queued: Mapping[str, int]
@@ -81,7 +81,7 @@ class Told(NamedTuple):
     errors: Mapping[str, str]
 
 
-def node_view(row: NodeRow, told: Told, reason: str | None = None, *, kept: bool = False) -> View:
+def node_view(row: NodeRow, facts: NodeFacts, reason: str | None = None, *, kept: bool = False) -> View:
     return {
         "name": row.name,
         "item": row.item,
@@ -90,47 +90,47 @@ def node_view(row: NodeRow, told: Told, reason: str | None = None, *, kept: bool
         "state": label(WORKFLOW, row.state),
         "canonical_state": row.state,
         "attempt": row.attempt,
-        "queued_at": iso(told.queued.get(row.job_id)),
+        "queued_at": iso(facts.queued.get(row.job_id)),
         "started_at": iso(row.started_at_ms),
         "ended_at": iso(row.finished_at_ms),
-        "why": told.errors.get(row.job_id) or reason,
+        "why": facts.errors.get(row.job_id) or reason,
         "kept": kept,
     }
 
 
-def _own(run: Run, told: Told) -> list[View]:
+def _own(run: Run, facts: NodeFacts) -> list[View]:
     """The flow's own nodes, each with the words for where it stands."""
     rows = {row.job_id: row for row in (*run.nodes, *run.kept)}
     into: dict[str, list[Way]] = defaultdict(list)
     chosen: dict[str, list[str]] = defaultdict(list)
     for way in run.ways:
         into[way.child].append(way)
-        if not way.cut:
+        if not way.not_taken:
             chosen[way.parent].append(rows[way.child].name)
     failed = tuple(title(row.name, row.item) for row in run.nodes if went_wrong(row))
 
     def before(way: Way) -> Before:
         parent = rows[way.parent]
-        chose = tuple(chosen[way.parent]) if way.cut else ()
-        return Before(parent.name, parent.item, parent.state, way.cut, chose)
+        chose = tuple(chosen[way.parent]) if way.not_taken else ()
+        return Before(parent.name, parent.item, parent.state, way.not_taken, chose)
 
     def words(row: NodeRow) -> str | None:
-        if row.state not in SAID:
+        if row.state not in STATES_WITH_WHY:
             return None
         ways = tuple(before(way) for way in into[row.job_id])
         join = Join(JoinKind(row.join_kind), row.need)
         has_run = row.started_at_ms is not None
-        return why(row.state, Beside(ways, join, told.reasons.get(row.job_id), has_run, failed))
+        return why(row.state, Beside(ways, join, facts.reasons.get(row.job_id), has_run, failed))
 
-    return [node_view(row, told, words(row)) for row in run.nodes]
+    return [node_view(row, facts, words(row)) for row in run.nodes]
 
 
-SAID = (Canonical.WAITING, Canonical.SKIPPED, Canonical.CANCELLED)
+STATES_WITH_WHY = (Canonical.WAITING, Canonical.SKIPPED, Canonical.CANCELLED)
 
 
 def _taken(way: Way, state: str) -> bool | None:
     """Whether a way was gone, by where its beginning stands; None while that is open."""
-    return None if RANK[state] < OVER else edge_of(state, chosen=not way.cut) is Edge.TAKEN
+    return None if RANK[state] < OVER else edge_of(state, chosen=not way.not_taken) is Edge.TAKEN
 
 
 async def _errors(store: Store, nodes: Sequence[NodeRow]) -> dict[str, str]:

@@ -41,7 +41,7 @@ async def flow_graph_view(store: Store, job: Job) -> dict[str, Any] | None:
     places = {row.job_id: place for place, row in enumerate(rows[:MOST_NODES])}
     ways = [way for way in run.ways if way.parent in places and way.child in places]
     ways.sort(key=lambda way: (places[way.parent], places[way.child]))
-    edges = [{"from": way.parent, "to": way.child, "kind": "not_taken" if way.cut else "after"} for way in ways]
+    edges = [{"from": way.parent, "to": way.child, "kind": "not_taken" if way.not_taken else "after"} for way in ways]
     is_small = len({row.name for row in rows}) <= MOST_DRAWN
     return {
         "id": flow_id,

@@ -24,15 +24,15 @@ class FlowViews(Views):
         """What the document of the lifecycle of nodes calls them."""
         if table.name == FLOW.name:
             return {}
-        said: dict[str, Any] = json.loads(job.options) if job.options else {}
+        own: dict[str, Any] = json.loads(job.options) if job.options else {}
         usual = table.policies.retry
         expires_ms = None if job.expires_at_ms is None else job.expires_at_ms - job.created_at_ms
         return {
             "name": job.task,
             "data": None if job.payload is None else json.loads(job.payload),
             "retry_limit": job.max_tries - 1,
-            "retry_delay": said.get("retry_delay_ms", usual.base_ms) / 1_000,
-            "retry_backoff": said.get("retry_backoff", usual.factor > 1),
+            "retry_delay": own.get("retry_delay_ms", usual.base_ms) / 1_000,
+            "retry_backoff": own.get("retry_backoff", usual.factor > 1),
             "start_after": iso(job.due_at_ms),
             "expire_in_seconds": None if expires_ms is None else expires_ms / 1_000,
         }

@@ -21,7 +21,7 @@ class Before(NamedTuple):
     name: str
     item: int | None
     state: str
-    is_cut: bool = False
+    was_not_taken: bool = False
     chose: tuple[str, ...] = ()
 
     @property
@@ -87,9 +87,9 @@ def _cause(node: Beside) -> str:
     if node.reason == BRANCH_NOT_TAKEN and node.has_run:
         return "its own condition did not hold"
     if node.reason == BRANCH_NOT_TAKEN:
-        said = [f"{each.title} chose {listed(each.chose) or 'none'}" for each in node.before if each.is_cut]
+        causes = [f"{each.title} chose {listed(each.chose) or 'none'}" for each in node.before if each.was_not_taken]
         gone = [each.title for each in node.before if each.state == Canonical.SKIPPED]
-        return listed([*said, f"{listed(gone)} {_were(gone)} skipped"] if gone else said)
+        return listed([*causes, f"{listed(gone)} {_were(gone)} skipped"] if gone else causes)
     if node.reason == UPSTREAM_FAILED:
         bad = [each for each in node.before if RANK[each.state] >= OVER and each.state not in SUCCESSFUL]
         return listed(f"{each.title} {_ended(each.state)}" for each in bad)

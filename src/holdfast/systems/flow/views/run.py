@@ -73,11 +73,11 @@ async def graph_of(store: Store, run: Run) -> Drawn:
     if not run.nodes:
         raise NotFoundError("node of flow", run.job.id, "they were removed: what is left is the record of the flow")
     jobs = await store.reads.get_many([node.job_id for node in run.nodes])
-    told = {job.id: its.node for job in jobs if (its := node_of(job.options)) is not None}
-    return drawn(run, told)
+    declared = {job.id: node_job.node for job in jobs if (node_job := node_of(job.options)) is not None}
+    return drawn(run, declared)
 
 
-def drawn(run: Run, told: Mapping[str, Node]) -> Drawn:
+def drawn(run: Run, declared: Mapping[str, Node]) -> Drawn:
     """`told` are the nodes that say more of themselves than the ways between them do, by job id."""
     names = {node.job_id: node.name for node in (*run.kept, *run.nodes)}
     after: dict[str, dict[str, None]] = defaultdict(dict)
@@ -89,9 +89,9 @@ def drawn(run: Run, told: Mapping[str, Node]) -> Drawn:
     on_failure = OnFailure(run.counts.on_failure)
     bare = [_bare(name, rows[0], tuple(after[name])) for name, rows in alike.items()]
     states = {name: together(row.state for row in rows) for name, rows in alike.items()}
-    said = {names[job_id]: node for job_id, node in told.items()}
+    by_name = {names[job_id]: node for job_id, node in declared.items()}
     try:
-        detailed = [_told(node, said.get(node.name), after) for node in bare]
+        detailed = [_detailed(node, by_name.get(node.name), after) for node in bare]
         return Drawn(Graph(run.job.task, tuple(detailed), on_failure), states)
     except GraphError:  # one that it refers to has been removed
         return Drawn(Graph(run.job.task, tuple(bare), on_failure), states)
@@ -103,12 +103,12 @@ def _bare(name: str, row: NodeRow, after: tuple[str, ...]) -> Node:
     return Node(name, row.task, after=after, join=join)
 
 
-def _told(node: Node, said: Node | None, after: Mapping[str, Iterable[str]]) -> Node:
-    if said is None:
+def _detailed(node: Node, declared: Node | None, after: Mapping[str, Iterable[str]]) -> Node:
+    if declared is None:
         return node
     children = {name for name, parents in after.items() if node.name in parents}
-    mapped = said.map if said.map in node.after else None
-    return replace(node, branch=_within(said.branch, children), map=mapped, when=said.when)
+    mapped = declared.map if declared.map in node.after else None
+    return replace(node, branch=_within(declared.branch, children), map=mapped, when=declared.when)
 
 
 def _within(branch: Branch | None, children: set[str]) -> Branch | None:

@@ -35,8 +35,8 @@ async def node_seen(store: Store, job: Job, last: Event | None) -> NodeSeen | No
 
 
 async def _before(reads: Graph, parent: Parent) -> Before:
-    chose = [name for name, cut in await reads.children(parent.job_id) if not cut] if parent.cut else []
-    return Before(parent.name, parent.item, parent.state, bool(parent.cut), tuple(chose))
+    chose = [name for name, cut in await reads.children(parent.job_id) if not cut] if parent.not_taken else []
+    return Before(parent.name, parent.item, parent.state, bool(parent.not_taken), tuple(chose))
 
 
 async def flow_seen(store: Store, job: Job) -> FlowSeen | None:

@@ -55,10 +55,10 @@ def flow_words(job: Job, flow: FlowSeen) -> tuple[str, str] | None:
         return f"{how}; it goes on as flow {flow.retried_as}", f"holdfast job explain {flow.retried_as}"
     match job.state:
         case Canonical.WAITING:
-            said = [f"{nodes.nodes - nodes.open} of {count(nodes.nodes, 'node')} ended", *_under_way(flow)]
+            counts = [f"{nodes.nodes - nodes.open} of {count(nodes.nodes, 'node')} ended", *_under_way(flow)]
             wrong = [_failures(flow)] if nodes.failed else []
             stuck = flow.next_id is not None and not flow.running
-            return "; ".join([", ".join(said), *wrong]), f"holdfast job explain {flow.next_id}" if stuck else show
+            return "; ".join([", ".join(counts), *wrong]), f"holdfast job explain {flow.next_id}" if stuck else show
         case Canonical.SUCCEEDED:
             took = span((job.finished_at_ms or 0) - job.created_at_ms)
             return f"all of {count(nodes.nodes, 'node')} ended after {took}", show

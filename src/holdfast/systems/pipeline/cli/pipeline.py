@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.job.waiting import detached, seconds_of
 from holdfast.cli.opened import plainly
 from holdfast.cli.pairs import named_values
@@ -27,7 +27,7 @@ async def list_(
     *,
     state: Annotated[list[str] | None, Parameter(name=["--state", "-s"])] = None,
     limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 20,
-    here: Here,
+    call: Call,
 ) -> None:
     """List runs, newest first, with the stage that each is at.
 
@@ -43,22 +43,22 @@ async def list_(
     from holdfast.systems.pipeline.views import pipeline_views
     from holdfast.views.listing import list_jobs
 
-    async with here.store() as store:
+    async with call.store() as store:
         wanted: dict[str, Any] = {"states": state or (), "task": name, "lifecycle": "pipeline", "limit": limit}
         page = await list_jobs(store.reads, store.tables, **wanted)
         views = await pipeline_views(store, page.items)
-    if here.is_json:
-        here.print_json(views)
-    elif here.output is Output.IDS:
-        here.print_ids(view["id"] for view in views)
+    if call.is_json:
+        call.print_json(views)
+    elif call.output is Output.IDS:
+        call.print_ids(view["id"] for view in views)
     elif not views:
-        here.say("no runs: holdfast pipeline run NAME")
+        call.say("no runs: holdfast pipeline run NAME")
     else:
-        here.print(runs_table(views))
+        call.print(runs_table(views))
 
 
 @app.command
-async def show(run_id: Id, /, *, here: Here) -> None:
+async def show(run_id: Id, /, *, call: Call) -> None:
     """Show a run and its stages.
 
     Parameters
@@ -66,9 +66,9 @@ async def show(run_id: Id, /, *, here: Here) -> None:
     run_id
         The run's id.
     """
-    async with here.store() as store:
+    async with call.store() as store:
         view = await view_of(store, run_id)
-    here.print_record(view, stages_table(view), view["id"])
+    call.print_record(view, stages_table(view), view["id"])
 
 
 @app.command
@@ -80,7 +80,7 @@ def run(
     wait: Annotated[bool, Parameter(name=["--wait", "-w"])] = False,
     timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None,
     key: str | None = None,
-    here: Here,
+    call: Call,
 ) -> int:
     """Start a run and print its id; with --wait, its stages as they go, and its result.
 
@@ -101,36 +101,36 @@ def run(
 
     fields = named_values(config, "--config")
     limit_s = seconds_of(timeout)
-    engine = here.engine()
+    engine = call.engine()
     with plainly(engine.url):
         try:
             pipe = pipeline_named(engine, name)
             handle = (pipe if key is None else pipe.options(key=key)).submit(**fields)
             if not handle.created:
-                here.say(f"a run is under way, or has this key: {handle.id}")
+                call.say(f"a run is under way, or has this key: {handle.id}")
             if wait or timeout is not None:
-                return _wait(here, engine, handle.id, limit_s)
+                return _wait(call, engine, handle.id, limit_s)
             view = handle.show()
         finally:
             engine.close()
-    here.print_record(view, handle.id, handle.id)
-    here.say(f"{view['state']} in {view['queue']}; `holdfast pipeline show {handle.id}`")
+    call.print_record(view, handle.id, handle.id)
+    call.say(f"{view['state']} in {view['queue']}; `holdfast pipeline show {handle.id}`")
     return Exit.OK
 
 
-def _wait(here: Here, engine: Inside, run_id: str, limit_s: float | None) -> int:
+def _wait(call: Call, engine: Inside, run_id: str, limit_s: float | None) -> int:
     async def followed() -> int:
-        return await follow(here, await engine.opened(), run_id, limit_s)
+        return await follow(call, await engine.opened(), run_id, limit_s)
 
     try:
         return engine.portal.call(followed())
     except KeyboardInterrupt:
-        return detached(here, [run_id])
+        return detached(call, [run_id])
 
 
 @app.command
 async def watch(
-    run_id: Id, /, *, timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None, here: Here
+    run_id: Id, /, *, timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None, call: Call
 ) -> int:
     """Follow a run's stages until it is over. Exit codes as of `pipeline run --wait`.
 
@@ -141,13 +141,13 @@ async def watch(
     timeout
         Stop after this long ("90", "90s", "5m"): exit 124. The run goes on.
     """
-    async with here.store() as store:
-        return await follow(here, store, (await view_of(store, run_id))["id"], seconds_of(timeout))
+    async with call.store() as store:
+        return await follow(call, store, (await view_of(store, run_id))["id"], seconds_of(timeout))
 
 
 @app.command
 async def cancel(
-    run_id: Id, /, *, reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "cancelled", here: Here
+    run_id: Id, /, *, reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "cancelled", call: Call
 ) -> None:
     """Cancel a run: at once when it has not begun, else its stage is interrupted. Exit 5 when it is over.
 
@@ -160,10 +160,10 @@ async def cancel(
     """
     from holdfast.commands.cancel import cancel as cancel_job
 
-    async with here.store() as store:
+    async with call.store() as store:
         view = await view_of(store, run_id)
         await cancel_job(store, view["id"], reason)
         view = await view_of(store, run_id)
-    here.print_record(view, f"{view['id']} {view['state']}", view["id"])
+    call.print_record(view, f"{view['id']} {view['state']}", view["id"])
     if view["finished_at"] is None:
-        here.say("its worker was asked to stop")
+        call.say("its worker was asked to stop")

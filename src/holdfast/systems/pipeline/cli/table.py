@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Here, Output
+from holdfast.cli.invocation import Call, Output
 from holdfast.cli.job.waiting import detached, exit_of_job
 from holdfast.cli.render import long_time, pairs, rows, short_time, state_text, table
 from holdfast.systems.pipeline.views import View, pipeline_job, pipeline_views
@@ -89,11 +89,11 @@ def _line(stage: View) -> list[str | Text]:
         Text(stage["status"], COLOURS[stage["status"]]),
         f"{took / 1_000:.2f} s" if took is not None and stage["status"] != "skipped" else "",
         ", ".join(f"{name} {count:g}" for name, count in stage["metrics"].items() if name != "duration_seconds"),
-        _said(stage),
+        _stage_words(stage),
     ]
 
 
-def _said(stage: View) -> str:
+def _stage_words(stage: View) -> str:
     if progress := stage["progress"]:
         total = progress["total"]
         return f"{progress['done']:g} of {total:g}" if total else f"{progress['done']:g} done"
@@ -104,24 +104,24 @@ def _said(stage: View) -> str:
     return stage["reason"] or ""
 
 
-async def follow(here: Here, store: Store, run_id: str, limit_s: float | None) -> int:
+async def follow(call: Call, store: Store, run_id: str, limit_s: float | None) -> int:
     """Show a run's stages until it is over: live on a terminal, a line for each change elsewhere."""
     try:
         async with asyncio.timeout(limit_s):
-            view = await (_live if here.err.is_terminal else _lines)(here, store, run_id)
+            view = await (_live if call.err.is_terminal else _lines)(call, store, run_id)
     except TimeoutError:
-        here.say(f"{run_id} has not ended after {limit_s:g} s; it goes on")
+        call.say(f"{run_id} has not ended after {limit_s:g} s; it goes on")
         return Exit.WAIT_TIMED_OUT
     except asyncio.CancelledError:
-        return detached(here, [run_id])
-    _tell(here, view)
+        return detached(call, [run_id])
+    _tell(call, view)
     return exit_of_job(await pipeline_job(store, run_id))
 
 
-async def _live(here: Here, store: Store, run_id: str) -> View:
+async def _live(call: Call, store: Store, run_id: str) -> View:
     from rich.live import Live
 
-    with Live(console=here.err, refresh_per_second=8) as live:
+    with Live(console=call.err, refresh_per_second=8) as live:
         while True:
             view = await view_of(store, run_id)
             live.update(stages_table(view))
@@ -130,28 +130,28 @@ async def _live(here: Here, store: Store, run_id: str) -> View:
             await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _lines(here: Here, store: Store, run_id: str) -> View:
+async def _lines(call: Call, store: Store, run_id: str) -> View:
     last: dict[str, str] = {}
     while True:
         view = await view_of(store, run_id)
         for stage in view["stages"]:
             if stage["status"] not in ("pending", last.get(stage["name"])):
                 last[stage["name"]] = stage["status"]
-                words = _said(stage)
-                here.say(f"{stage['name']}: {stage['status']}{f', {words}' if words else ''}")
+                words = _stage_words(stage)
+                call.say(f"{stage['name']}: {stage['status']}{f', {words}' if words else ''}")
         if view["finished_at"] is not None:
             return view
         await asyncio.sleep(LOOK_EVERY_S)
 
 
-def _tell(here: Here, view: View) -> None:
+def _tell(call: Call, view: View) -> None:
     """The result on stdout, how it ended on stderr; the whole run as JSON."""
-    if here.is_json:
-        here.print_json(view)
-    elif here.output is Output.IDS:
-        here.print_ids([view["id"]])
+    if call.is_json:
+        call.print_json(view)
+    elif call.output is Output.IDS:
+        call.print_ids([view["id"]])
     elif view["result"] is not None:
         print(json.dumps(view["result"], ensure_ascii=False))
     error: dict[str, Any] | None = view["error"]
     why = f": {error['code']}: {error['message']}" if error else ""
-    here.say(f"{view['id']} {view['state']}{why}")
+    call.say(f"{view['id']} {view['state']}{why}")

@@ -40,7 +40,7 @@ class StageContext(Context):
         self.output_metadata = outer.output_metadata
         self.errors: list[dict[str, Any]] = []
         self.failed_items = 0
-        self.said_s = 0.0
+        self.words_sent_s = 0.0
         kept = outer.last_checkpoint
         if isinstance(kept, dict) and kept.get("stage") == stage:
             self.last_checkpoint = kept.get("data")
@@ -50,8 +50,8 @@ class StageContext(Context):
         self.failed_items += 1
         if len(self.errors) < MOST_ERRORS:
             code = type(why).__name__ if isinstance(why, BaseException) else "item_failed"
-            named, said = redact.text(str(item)), redact.text(str(why)) or code
-            self.errors.append({"item": named[:LONGEST_CHARS], "code": code, "message": said[:LONGEST_CHARS]})
+            name, message = redact.text(str(item)), redact.text(str(why)) or code
+            self.errors.append({"item": name[:LONGEST_CHARS], "code": code, "message": message[:LONGEST_CHARS]})
 
     def metrics(self) -> dict[str, float]:
         counted = dict(self.progress_state.counters)
@@ -74,5 +74,5 @@ class StageContext(Context):
 
     def progress_payload(self) -> dict[str, Any]:
         """How far the stage is, as it is told to whoever watches."""
-        said: dict[str, Any] = json.loads(self.progress_state.to_json())
-        return {"stage": self.stage, "failed_items": self.failed_items} | said
+        progress: dict[str, Any] = json.loads(self.progress_state.to_json())
+        return {"stage": self.stage, "failed_items": self.failed_items} | progress

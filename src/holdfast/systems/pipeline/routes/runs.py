@@ -16,7 +16,7 @@ from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import missing, refusal
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.bodies import Args, Body, Cancel, Key, Text
-from holdfast.api.shapes.forms import Origin, origin_of
+from holdfast.api.shapes.forms import Asker, origin_of
 from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of, known_only
 from holdfast.kernel import decisions
 from holdfast.kernel.decisions import Decision, Stands, Stay
@@ -102,7 +102,7 @@ async def start(request: Request, body: NewRun, engine: EngineDep, caller: Calle
     return await once.run(make, lambda done: _started(done.jobs[done.one.job_id], done.one.created))
 
 
-def _spec(engine: Inside, body: NewRun, origin: Origin) -> Spec:
+def _spec(engine: Inside, body: NewRun, origin: Asker) -> Spec:
     known = engine.registry.wholes(Pipeline)
     if body.pipeline not in known:
         words = f"declared here: {', '.join(sorted(known))}" if known else "none is declared here"
@@ -118,11 +118,11 @@ def _spec(engine: Inside, body: NewRun, origin: Origin) -> Spec:
 
 def _started(job: Job, created: bool) -> Reply:
     own = f"/api/pipeline/jobs/{job.id}"
-    said: dict[str, Any] = {"job_id": job.id, "trace_id": job.trace_id or "", "status_url": own}
-    said |= {"stream_url": f"{own}/stream", "created": created}
+    answer: dict[str, Any] = {"job_id": job.id, "trace_id": job.trace_id or "", "status_url": own}
+    answer |= {"stream_url": f"{own}/stream", "created": created}
     if not created:
-        said["message"] = "a run is under way, or has this key; it is the answer, and nothing was started"
-    return reply(202 if created else 200, said, Location=own)
+        answer["message"] = "a run is under way, or has this key; it is the answer, and nothing was started"
+    return reply(202 if created else 200, answer, Location=own)
 
 
 @router.get("/pipeline/jobs", response_model=schemas.Page[PipelineJob], response_model_exclude_unset=True)

@@ -15,7 +15,7 @@ from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import EngineDep, StoreDep
 from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, Stream
-from holdfast.api.jobs.hub import Hub, HubDep
+from holdfast.api.jobs.streams import Streams, StreamsDep
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.pages import known_only
 from holdfast.store.port import Store
@@ -26,7 +26,7 @@ from holdfast.views.follower import PING_EVERY_S
 LOOK_EVERY_S = 0.25
 OVER = 1_000_000
 """The numbers of a stream's last messages: behind those of any stage."""
-Told = tuple[int, str, dict[str, Any]]
+Message = tuple[int, str, dict[str, Any]]
 
 router = APIRouter(tags=["pipelines"])
 
@@ -38,7 +38,7 @@ router = APIRouter(tags=["pipelines"])
 async def follow_run(
     request: Request,
     id: str,
-    hub: HubDep,
+    streams: StreamsDep,
     engine: EngineDep,
     store: StoreDep,
     last_event_id: Annotated[
@@ -50,13 +50,13 @@ async def follow_run(
     It begins with the first stage, or behind the id that is given: an id means the same in every stream of the run.
     """
     known_only(request, set())
-    hub.check_room()
+    streams.check_room()
     after = _number(last_event_id)
     job = await run_of(store, id)
     if after >= OVER + 2:
         return Response(status_code=204)
-    await hub.now()
-    return Stream(_follow(hub, store, job.id, declared_stages(engine, job.task), after))
+    await streams.now()
+    return Stream(_follow(streams, store, job.id, declared_stages(engine, job.task), after))
 
 
 def _number(text: str | None) -> int:
@@ -67,11 +67,13 @@ def _number(text: str | None) -> int:
     return int(text)
 
 
-async def _follow(hub: Hub, store: Store, job_id: str, declared: list[str], after: int) -> AsyncGenerator[bytes]:
-    with hub.follower():
+async def _follow(
+    streams: Streams, store: Store, job_id: str, declared: list[str], after: int
+) -> AsyncGenerator[bytes]:
+    with streams.follower():
         yield format_sse_event(retry=1_000, comment="holdfast")
-        position, quiet_s, said = await hub.now(), 0.0, None
-        while not hub.closing:
+        position, quiet_s, last_progress = await streams.now(), 0.0, None
+        while not streams.closing:
             job = await store.reads.get(job_id)
             if job is None:
                 yield _sse(OVER + 1, "error", {"job_id": job_id, "message": "the job was removed"})
@@ -79,13 +81,13 @@ async def _follow(hub: Hub, store: Store, job_id: str, declared: list[str], afte
             [view] = await pipeline_views(store, [job], declared)
             for number, kind, data in messages(view):
                 # Progress has the number of its stage's start: it is news as often as it says something new.
-                if number > after or (kind == "stage_progress" and number == after and data != said):
+                if number > after or (kind == "stage_progress" and number == after and data != last_progress):
                     yield _sse(number, kind, data)
                     after, quiet_s = max(after, number), 0.0
-                    said = data if kind == "stage_progress" else said
+                    last_progress = data if kind == "stage_progress" else last_progress
                 if kind == "job_complete":
                     return
-            _, position = await hub.until_moved(job_id, position, LOOK_EVERY_S)
+            _, position = await streams.until_moved(job_id, position, LOOK_EVERY_S)
             quiet_s += LOOK_EVERY_S
             if quiet_s >= PING_EVERY_S:
                 quiet_s = 0.0
@@ -93,7 +95,7 @@ async def _follow(hub: Hub, store: Store, job_id: str, declared: list[str], afte
         yield format_sse_event(comment="the server is going down: resume behind the last id")
 
 
-def messages(view: View) -> Iterator[Told]:
+def messages(view: View) -> Iterator[Message]:
     """Everything that a run has to tell so far, numbered: the same numbers whenever it is asked."""
     about = {"job_id": view["id"], "attempt": view["attempt"]}
     for place, stage in enumerate(view["stages"]):
@@ -112,8 +114,8 @@ def messages(view: View) -> Iterator[Told]:
         return
     if view["error"] is not None:
         # Without the error's own `stage`, which is where in a worker it happened, not in which stage of the run.
-        said = {name: view["error"].get(name) for name in ("code", "class", "message", "context")}
-        yield OVER + 1, "error", {**about, **said}
+        error = {name: view["error"].get(name) for name in ("code", "class", "message", "context")}
+        yield OVER + 1, "error", {**about, **error}
     statuses = {stage["name"]: stage["status"] for stage in view["stages"]}
     yield OVER + 2, "job_complete", {**about, "state": view["state"], "stages": statuses}
 

@@ -24,7 +24,7 @@ TIMED_OUT = "timed out"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class StageEnd:
     """What a stage's function came back with. Either an error or a value."""
 
     value: Any = None
@@ -43,7 +43,7 @@ async def attend(
     outer: Context,
     arguments: dict[str, Any],
     say: Callable[[StageContext], Awaitable[None]],
-) -> Ended:
+) -> StageEnd:
     """Run the stage to its end, its time limit, or until the job should stop: then JobStopped.
 
     A coroutine is interrupted where it waits. A thread can only be told: it stops where it asks its context, and one
@@ -63,10 +63,10 @@ async def attend(
             if now_s >= deadline_s:
                 ctx.stop_mode = TIMED_OUT
                 await _interrupt(work, GRACE_S if stage.is_async else 0.0)
-                return Ended(error=StageTimeoutError(f"ran longer than its {stage.timeout_ms / 1_000:g} s"))
+                return StageEnd(error=StageTimeoutError(f"ran longer than its {stage.timeout_ms / 1_000:g} s"))
             await asyncio.wait({work}, timeout=min(LOOK_S, deadline_s - now_s))
-            if ctx.progress_state.changed and now_s - ctx.said_s >= SAY_EVERY_S:
-                ctx.said_s = now_s
+            if ctx.progress_state.changed and now_s - ctx.words_sent_s >= SAY_EVERY_S:
+                ctx.words_sent_s = now_s
                 await say(ctx)
     except asyncio.CancelledError:
         # The job was taken from this worker: nothing here may go on in its name.
@@ -80,17 +80,17 @@ async def attend(
     return work.result()
 
 
-async def _call(stage: Stage, arguments: dict[str, Any], threads: Threads) -> Ended:
+async def _call(stage: Stage, arguments: dict[str, Any], threads: Threads) -> StageEnd:
     try:
         if stage.is_async:
-            return Ended(await stage.function(**arguments))
+            return StageEnd(await stage.function(**arguments))
         # The thread knows whose job it works for, as the coroutine does.
         inside = contextvars.copy_context()
-        return Ended(await threads.run(partial(inside.run, partial(stage.function, **arguments))))
+        return StageEnd(await threads.run(partial(inside.run, partial(stage.function, **arguments))))
     except (Exception, JobStopped, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
-        return Ended(error=error)
+        return StageEnd(error=error)
 
 
-async def _interrupt(work: asyncio.Task[Ended], grace_s: float = GRACE_S) -> None:
+async def _interrupt(work: asyncio.Task[StageEnd], grace_s: float = GRACE_S) -> None:
     work.cancel()
     await asyncio.wait({work}, timeout=grace_s)

@@ -22,12 +22,12 @@ from holdfast.store.pipeline.stages import PLAN, StageSteps, step_of
 from holdfast.store.port import Filter, Signal, Store
 from holdfast.systems.pipeline.declare.stage import Stage
 from holdfast.systems.pipeline.declare.stage_context import StageContext
-from holdfast.systems.pipeline.runner.attending import Ended, attend
+from holdfast.systems.pipeline.runner.attending import StageEnd, attend
 from holdfast.systems.pipeline.stages import (
     Closed,
     HalfOpen,
     Overall,
-    Ran,
+    StageRan,
     StageResult,
     StageStatus,
     first_failed,
@@ -141,7 +141,7 @@ class StagesRun:
         if stage.breaker is None:
             return None
         ends = await self._steps.history(self._job.task, stage.name, stage.breaker.failures)
-        history = [Ran(at_ms, status == StageStatus.FAILED) for at_ms, status in ends]
+        history = [StageRan(at_ms, status == StageStatus.FAILED) for at_ms, status in ends]
         verdict = judge(stage.breaker, history, await self._store.now_ms())
         if isinstance(verdict, Closed):
             return None
@@ -162,7 +162,7 @@ class StagesRun:
         ended = await attend(stage, ctx, self._ctx, arguments, self._say)
         return self._ended(stage, ended, ctx, began_s)
 
-    def _ended(self, stage: Stage, ended: Ended, ctx: StageContext, began_s: float) -> tuple[StageResult, Any]:
+    def _ended(self, stage: Stage, ended: StageEnd, ctx: StageContext, began_s: float) -> tuple[StageResult, Any]:
         if isinstance(ended.error, LeaseConflictError):
             raise ended.error
         if isinstance(ended.error, Skip):
@@ -183,8 +183,8 @@ class StagesRun:
     def _failed(self, stage: Stage, error: BaseException, ctx: StageContext | None, began_s: float) -> StageResult:
         kind = error_class_of(error, self._pipe.engine.classifier)
         failure = failure_of(error, kind, self._job, self._owner, stage=stage.name).to_dict()
-        said = {"item": None, **{name: failure[name] for name in ("code", "class", "message", "context")}}
-        errors = (said, *(ctx.errors if ctx else ()))
+        entry = {"item": None, **{name: failure[name] for name in ("code", "class", "message", "context")}}
+        errors = (entry, *(ctx.errors if ctx else ()))
         return self._result(stage, StageStatus.FAILED, ctx, began_s, errors, str(failure["code"]))
 
     def _result(
@@ -220,9 +220,9 @@ class StagesRun:
             case Overall.PARTIAL:
                 return Partial(fitting(self._outputs), how)
             case Overall.FAILED:
-                said = next((str(r.errors[0]["message"]) for r in bad if r.errors), "no stage succeeded")
+                why = next((str(r.errors[0]["message"]) for r in bad if r.errors), "no stage succeeded")
                 statuses: dict[str, Any] = {result.name: result.status.value for result in self._results}
-                raise StageFailedError(f"{how}: {said}", context={"stages": statuses})
+                raise StageFailedError(f"{how}: {why}", context={"stages": statuses})
 
 
 def _skipped(stage: Stage, reason: str, *, counts: bool = True) -> StageResult:

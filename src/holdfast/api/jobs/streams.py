@@ -13,10 +13,10 @@ from fastapi.sse import format_sse_event
 from holdfast.api.problems.kinds import Problem
 from holdfast.runtime.inside import Inside
 from holdfast.views.follower import Follower, Note, Piece
-from holdfast.views.following import Wanted
+from holdfast.views.following import WantedEvents
 
 
-class Hub(Follower):
+class Streams(Follower):
     """Its follower, as server-sent events."""
 
     def __init__(self, engine: Inside, *, max_streams: int = 256, ring_events: int | None = None) -> None:
@@ -27,10 +27,10 @@ class Hub(Follower):
         if self.closing:
             raise Problem("too_busy", "the server is going down", headers={"Retry-After": "2"})
         if self.followers >= self.max_streams:
-            said = f"{self.max_streams} streams are open, and no more may be"
-            raise Problem("too_busy", said, headers={"Retry-After": "5"})
+            detail = f"{self.max_streams} streams are open, and no more may be"
+            raise Problem("too_busy", detail, headers={"Retry-After": "5"})
 
-    async def stream(self, after: int, wanted: Wanted) -> AsyncGenerator[bytes]:
+    async def stream(self, after: int, wanted: WantedEvents) -> AsyncGenerator[bytes]:
         """What is wanted of the log behind a position, as it is sent."""
         with self.follower():
             # With an id from the first byte on: who is cut before the first event resumes too.
@@ -53,19 +53,19 @@ def _as_sent(piece: Piece) -> bytes:
             return format_sse_event(comment="the server is going down: resume behind the last id")
 
 
-def _sse(position: int, said: dict[str, Any]) -> bytes:
-    return format_sse_event(data_str=json.dumps(said, separators=(",", ":")), id=str(position))
+def _sse(position: int, document: dict[str, Any]) -> bytes:
+    return format_sse_event(data_str=json.dumps(document, separators=(",", ":")), id=str(position))
 
 
-def hub_of(request: Request) -> Hub:
+def streams_of(request: Request) -> Streams:
     """The application's hub, made for the first who asks."""
     state = request.app.state
-    hub: Hub | None = getattr(state, "hub", None)
-    if hub is None:
+    streams: Streams | None = getattr(state, "hub", None)
+    if streams is None:
         settings = getattr(state, "settings", None)
-        hub = state.hub = Hub(state.engine, max_streams=settings.max_streams if settings else 256)
-    return hub
+        streams = state.hub = Streams(state.engine, max_streams=settings.max_streams if settings else 256)
+    return streams
 
 
-HubDep = Annotated[Hub, Depends(hub_of)]
+StreamsDep = Annotated[Streams, Depends(streams_of)]
 """The hub of the application that serves the request."""
