@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from holdfast.kernel.decisions import Along, Anew, AskOwner, Decide, Decision, Stands, Stay, WholeFlow
-from holdfast.kernel.errors import NotAllowedError, NotFoundError
+from holdfast.kernel.errors import BusyError, DuplicateKeyError, NotAllowedError, NotFoundError
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.lifecycle import Command, Lifecycle
 from holdfast.kernel.move import Change
@@ -22,6 +22,9 @@ from holdfast.store.jobs.submitting import submit
 from holdfast.store.port import Ask, Facts, Lease, Refused, Submitted, VersionError
 from holdfast.store.script import Query, Script
 
+TURNS = 3
+"""How often jobs that were brought back by somebody else meanwhile are decided about."""
+
 
 class Changing:
     """One change, as it is made. `tables` are all that there are; what it moved and made is here afterwards."""
@@ -34,6 +37,9 @@ class Changing:
         self._ask = ask
         self.followed: list[Change] = []
         self.made: list[Spec] = []
+        self._left = self._ids
+        self._moved: list[str] = []
+        self._became: dict[str, Submitted] = {}
         self._refused: dict[str, Refused] = {}
 
     def script(self) -> Script[Facts]:
@@ -41,28 +47,33 @@ class Changing:
         now_ms = self._dialect.now()
         if now_ms is None:
             [(now_ms,)] = yield Query("clock", {"now_ms": None})
-        decisions: dict[str, tuple[Job, Decision]] = {}
-        for stands in (yield from self._stand(now_ms)):
-            try:
-                decisions[stands.job.id] = stands.job, self._decide(stands)
-            except NotAllowedError as error:
-                if len(self._ids) == 1 and self._ask.op_id is None:
-                    raise
-                self._refused[stands.job.id] = Refused.by(error)
-        became = yield from self._act(decisions, now_ms)
-        moved = [job_id for job_id, (_, decision) in decisions.items() if not isinstance(decision, Stay)]
-        done = Facts(became=became, moved=moved, refused=self._refused)
-        return (yield from facts(self._dialect, done, [*self._ids, *(made.job_id for made in became.values())]))
+        for _ in range(TURNS):
+            decisions: dict[str, tuple[Job, Decision]] = {}
+            for stands in (yield from self._stand(now_ms)):
+                try:
+                    decisions[stands.job.id] = stands.job, self._decide(stands)
+                except NotAllowedError as error:
+                    if len(self._ids) == 1 and self._ask.op_id is None:
+                        raise
+                    self._refused[stands.job.id] = Refused.by(error)
+            self._left = []
+            yield from self._act(decisions, now_ms)
+            if not self._left:
+                done = Facts(became=self._became, moved=self._moved, refused=self._refused)
+                made = [answer.job_id for answer in self._became.values()]
+                return (yield from facts(self._dialect, done, [*self._ids, *made]))
+        raise BusyError(f"job {self._left[0]} keeps moving")
 
     def _stand(self, now_ms: int) -> Script[list[Stands]]:
-        """The jobs, locked but for flows: these are locked before their jobs, by whoever changes them."""
-        ids = self._dialect.array(self._ids)
-        flows = yield from lock(self._dialect, self._ids)
-        jobs = {job.id: job for job in map(Job._make, (yield Query("lock_jobs", {"ids": ids})))}
-        if rest := [job_id for job_id in self._ids if job_id not in jobs]:
+        """The jobs. Those that are under way are locked; a flow, and what is over, by whoever changes it."""
+        wanted = self._left
+        flows = yield from lock(self._dialect, wanted)
+        locked = yield Query("lock_jobs", {"ids": self._dialect.array(wanted)})
+        jobs = {job.id: job for job in map(Job._make, locked)}
+        if rest := [job_id for job_id in wanted if job_id not in jobs]:
             found = yield Query("get_many", {"ids": self._dialect.array(rest)})
             jobs |= {job.id: job for job in map(Job._make, found)}
-        for job_id in self._ids:
+        for job_id in wanted:
             if job_id not in jobs:
                 missing = NotFoundError("job", job_id, "holdfast job list")
                 if len(self._ids) == 1:
@@ -71,9 +82,7 @@ class Changing:
             elif self._ask.versions is not None and jobs[job_id].version not in self._ask.versions:
                 raise VersionError(job_id, jobs[job_id].version)
         tables = yield from self._known({job.lifecycle for job in jobs.values()})
-        return [
-            Stands(job, tables[job.lifecycle], flows.get(job.id), now_ms) for job in map(jobs.get, self._ids) if job
-        ]
+        return [Stands(job, tables[job.lifecycle], flows.get(job.id), now_ms) for job in map(jobs.get, wanted) if job]
 
     @property
     def tables(self) -> Tables:
@@ -89,11 +98,10 @@ class Changing:
             )
         return self._admission.tables
 
-    def _act(self, decisions: dict[str, tuple[Job, Decision]], now_ms: int) -> Script[dict[str, Submitted]]:
+    def _act(self, decisions: dict[str, tuple[Job, Decision]], now_ms: int) -> Script[None]:
         dialect, ask = self._dialect, self._ask
         changes: dict[tuple[str, ...], Change] = {}
         asked: dict[str, list[Lease]] = {}
-        became: dict[str, Submitted] = {}
         for job, decision in decisions.values():
             match decision:
                 case Along(path, move):
@@ -103,23 +111,32 @@ class Changing:
                 case AskOwner(how):
                     asked.setdefault(how, []).append(Lease(job.id, job.attempt))
                 case Anew(spec):
-                    became[job.id] = yield from self._again(job, spec)
+                    self._became[job.id] = yield from self._again(job, spec)
                 case WholeFlow(command, reason, hard):
                     yield from self._flow(job.id, command, reason, hard, now_ms)
                 case Stay():
-                    pass
+                    continue
+            self._moved.append(job.id)
         if changes:
-            applied = yield from apply(dialect, list(changes.values()), self._admission, self.followed)
-            self.followed += [
-                change._replace(moves=[move for move in change.moves if move.job_id in applied.versions])
-                for change in changes.values()
-            ]
+            yield from self._apply(list(changes.values()))
         for job, decision in decisions.values():
             if isinstance(decision, Along) and decision.discards:
                 yield Query("discard_artifacts", {"job_id": job.id, "attempt": job.attempt})
         for how, leases in asked.items():
             yield Query("request_cancel", {**dialect.leases(leases), "mode": how})
-        return became
+
+    def _apply(self, changes: list[Change]) -> Script[None]:
+        """What is over was not locked: of two that bring it back the second finds it gone, and is decided anew."""
+        applied = yield from apply(self._dialect, changes, self._admission, self.followed)
+        for refusal in applied.refused:
+            if refusal.why == "key":
+                [(_, scope, key)] = yield Query("keys_of", {"ids": self._dialect.array([refusal.job_id])})
+                [(holder,)] = yield Query("key_holder", {"scope": scope, "key": key})
+                raise DuplicateKeyError(scope, key, holder)
+            self._left.append(refusal.job_id)
+            self._moved.remove(refusal.job_id)
+        done = applied.versions
+        self.followed += [c._replace(moves=[move for move in c.moves if move.job_id in done]) for c in changes]
 
     def _again(self, job: Job, spec: Spec) -> Script[Submitted]:
         if job.state == "dead_lettered":
