@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import statistics
 import subprocess
 import sys
 import threading
@@ -25,7 +24,7 @@ from tests.house.tracing import CALLER, ELSEWHERE, Moment, Trace, tracing
 
 ROOT = Path(__file__).resolve().parents[2]
 WALKS = 5
-"""What else goes on in a process may add to a walk: the middle one counts."""
+"""What else goes on in a process may add to a walk, and takes nothing from it: the least counts."""
 PATIENCE_S = 20.0
 A_WHILE_S = 0.03
 """A handler takes this long, so that the worker has come to rest before it ends."""
@@ -292,18 +291,18 @@ def walked(url: str, checkout: Path = ROOT) -> dict[str, Figures]:
 
 def walk_all(url: str) -> dict[str, tuple[Figures, list[Moment]]]:
     with walking(url) as walk:
-        found = {way: middle(getattr(walk, way)) for way in ALONE}
+        found = {way: least(getattr(walk, way)) for way in ALONE}
         with walk.engine.worker(queues=["default"], concurrency=2):
-            found |= {way: middle(getattr(walk, way)) for way in WITH_A_WORKER}
+            found |= {way: least(getattr(walk, way)) for way in WITH_A_WORKER}
     return {way: found[way] for way in WAYS}
 
 
-def middle(way: Callable[[], list[Moment]]) -> tuple[Figures, list[Moment]]:
-    """The middle figures of a few walks, and the walk that comes nearest to them."""
+def least(way: Callable[[], list[Moment]]) -> tuple[Figures, list[Moment]]:
+    """The least figures of a few walks, and the walk that comes nearest to them."""
     way()
     walks = [way() for _ in range(WALKS)]
     of_each = [figures(moments) for moments in walks]
-    typical = Figures(*(statistics.median_low(column) for column in zip(*of_each, strict=True)))
+    typical = Figures(*(min(column) for column in zip(*of_each, strict=True)))
     nearest = min(range(WALKS), key=lambda n: sum(abs(a - b) for a, b in zip(of_each[n], typical, strict=True)))
     return typical, walks[nearest]
 

@@ -117,26 +117,23 @@ class Changing:
                 case Stay():
                     continue
             self._moved.append(job.id)
-        if changes:
-            yield from self._apply(list(changes.values()))
+        applied = yield from apply(dialect, list(changes.values()), self._admission, self.followed)
+        # What is over was not locked: of two that bring it back the second finds it gone, and is decided anew.
+        for refusal in applied.refused:
+            if refusal.why == "key":
+                [(_, scope, key)] = yield Query("keys_of", {"ids": dialect.array([refusal.job_id])})
+                [(holder,)] = yield Query("key_holder", {"scope": scope, "key": key})
+                raise DuplicateKeyError(scope, key, holder)
+            self._left.append(refusal.job_id)
+            self._moved.remove(refusal.job_id)
+        for change in changes.values():
+            moves = [move for move in change.moves if move.job_id in applied.versions]
+            self.followed.append(change._replace(moves=moves))
         for job, decision in decisions.values():
             if isinstance(decision, Along) and decision.discards:
                 yield Query("discard_artifacts", {"job_id": job.id, "attempt": job.attempt})
         for how, leases in asked.items():
             yield Query("request_cancel", {**dialect.leases(leases), "mode": how})
-
-    def _apply(self, changes: list[Change]) -> Script[None]:
-        """What is over was not locked: of two that bring it back the second finds it gone, and is decided anew."""
-        applied = yield from apply(self._dialect, changes, self._admission, self.followed)
-        for refusal in applied.refused:
-            if refusal.why == "key":
-                [(_, scope, key)] = yield Query("keys_of", {"ids": self._dialect.array([refusal.job_id])})
-                [(holder,)] = yield Query("key_holder", {"scope": scope, "key": key})
-                raise DuplicateKeyError(scope, key, holder)
-            self._left.append(refusal.job_id)
-            self._moved.remove(refusal.job_id)
-        done = applied.versions
-        self.followed += [c._replace(moves=[move for move in c.moves if move.job_id in done]) for c in changes]
 
     def _again(self, job: Job, spec: Spec) -> Script[Submitted]:
         if job.state == "dead_lettered":
