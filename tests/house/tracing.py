@@ -95,6 +95,8 @@ class Trace:
         """A thread that waits on a condition is woken."""
         frame = sys._getframe(2)
         if self._waits_on.get(threading.main_thread().ident or 0) == id(condition):
+            self._given_to(threading.current_thread())
+            self._of_thread.pop(threading.get_ident(), None)  # whatever this thread does next is for another
             if self.recording:  # the answer, to who asked
                 self.moments.append(Moment("handed", CALLER, threading.get_ident(), ()))
             return

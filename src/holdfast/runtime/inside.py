@@ -93,6 +93,11 @@ class Inside:
         """A job's state, by its lifecycle's own name."""
         return job.state if isinstance(job.state, State) else self.table(job.lifecycle).state(job.state)
 
+    @property
+    def store(self) -> Store | None:
+        """The store, if it has been opened."""
+        return self._store
+
     async def opened(self) -> Store:
         """The store, opened and brought up to date."""
         if self._store is None:

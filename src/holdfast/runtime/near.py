@@ -32,6 +32,17 @@ class Near:
         self._engine = engine
         self._loops: dict[asyncio.AbstractEventLoop, _Nearby] = {}
 
+    def wait_for(self, specs: Sequence[Spec]) -> list[str]:
+        """Store specs from a thread that waits: by itself, where a store has no need of a loop for it."""
+        engine = self._engine
+        store = engine.store
+        if store is None or store.wait is None or engine.portal.is_here:
+            return engine.portal.call(engine.asubmit_specs(specs))
+        submitted = store.wait(store.jobs.submit(specs))
+        if store.wakeups.waiting:
+            engine.portal.loop.call_soon_threadsafe(store.wakeups.ring_near)
+        return [answer.job_id for answer in submitted]
+
     async def submit(self, specs: Sequence[Spec]) -> list[str]:
         """Store specs from whatever loop this is."""
         engine, loop = self._engine, asyncio.get_running_loop()

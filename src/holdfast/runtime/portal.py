@@ -29,6 +29,11 @@ class Portal:
                 self._thread.start()
             return self._loop
 
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the loop's own thread."""
+        return threading.current_thread() is self._thread
+
     @staticmethod
     def _run(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
@@ -37,7 +42,7 @@ class Portal:
 
     def call(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Run a coroutine inside and wait for it."""
-        if threading.current_thread() is self._thread:
+        if self.is_here:
             coroutine.close()
             raise HoldfastError(
                 "a blocking call from inside the engine's own loop",

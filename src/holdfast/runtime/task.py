@@ -122,7 +122,7 @@ class Task(Generic[P, R]):
         if self._options.connection is not None:
             submit_in(self._options.connection, specs, self.engine.tables)
             return self._handles(spec.id for spec in specs)
-        return self._handles(self.engine.portal.call(self.engine.asubmit_specs(specs)))
+        return self._handles(self.engine.near.wait_for(specs))
 
     async def _asubmit(self, specs: list[Spec]) -> list[JobHandle[R]]:
         if self._options.connection is not None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
 
 from holdfast.store.dialect import Dialect
 from holdfast.store.script import Script, rows_of
@@ -26,6 +26,11 @@ class Driver(Protocol):
         ...
 
     async def read(self, script: Script[T]) -> T: ...
+
+    @property
+    def wait(self) -> Callable[[Coroutine[Any, Any, Any]], Any] | None:
+        """Run a call of a store in the thread that asks, without a loop; None where that cannot be."""
+        ...
 
     async def run_ddl(self, text: str, name: str) -> bool:
         """Run one migration and record its name, both or neither; False when a rival was first."""

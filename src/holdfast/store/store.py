@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeVar
 
 from holdfast.catalog import KNOWN
 from holdfast.files.port import Files
@@ -31,6 +31,7 @@ from holdfast.store.upkeep.upkeep import SqlUpkeep
 from holdfast.store.wakeups import Rings
 
 P = TypeVar("P")
+T = TypeVar("T")
 
 
 class SqlStore:
@@ -59,6 +60,10 @@ class SqlStore:
 
     def part(self, kind: type[P]) -> P:
         return kind(self.driver)  # type: ignore[call-arg] # a part is made from what runs its scripts
+
+    @property
+    def wait(self) -> Callable[[Coroutine[Any, Any, T]], T] | None:
+        return self.driver.wait
 
     async def migrate(self) -> list[str]:
         return await migrate(self.driver)

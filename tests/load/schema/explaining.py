@@ -29,6 +29,8 @@ class PostgresExplaining:
         self._connections: dict[str, Any] = {}
         self._prepared: dict[tuple[str, str], str] = {}
 
+    wait = None
+
     async def announce(self) -> None:
         return
 
@@ -111,6 +113,8 @@ class SqliteExplaining:
         self.dialect = SqliteDialect(lambda: time.time_ns() // 1_000_000)
         self.plans: Plans = defaultdict(list)
         self.connection = sqlite3.connect(path, isolation_level=None)
+
+    wait = None
 
     async def announce(self) -> None:
         return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from holdfast.files.port import Files
 from holdfast.kernel.errors import StoreError
@@ -18,6 +18,7 @@ from holdfast.store.port.upkeep import Upkeep
 from holdfast.store.port.wakeups import Wakeups
 
 P = TypeVar("P")
+T = TypeVar("T")
 
 
 class Schema(NamedTuple):
@@ -93,6 +94,11 @@ class Store(Protocol):
 
     async def schema(self) -> Schema:
         """How the database's schema stands, by reading alone."""
+        ...
+
+    @property
+    def wait(self) -> Callable[[Coroutine[Any, Any, T]], T] | None:
+        """Run one call of this store in the thread that asks, without a loop; None where that cannot be."""
         ...
 
     async def close(self) -> None:

@@ -116,6 +116,9 @@ class PostgresDriver:
             async with connection.transaction():
                 return await _steps(connection, script)
 
+    wait = None
+    """Its connections live in a loop."""
+
     async def read(self, script: Script[T]) -> T:
         async with self._reads.connection() as connection:
             return await _steps(connection, script)

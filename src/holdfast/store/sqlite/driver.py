@@ -10,7 +10,8 @@ import heapq
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -36,12 +37,15 @@ def system_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+_caller = threading.local()
+
+
 class _Item(Generic[T]):
     """Work for a connection, and who waits for it."""
 
     __slots__ = ("error", "future", "result", "work")
 
-    def __init__(self, work: Work[T], future: asyncio.Future[T]) -> None:
+    def __init__(self, work: Work[T], future: asyncio.Future[T] | Future[T]) -> None:
         self.work = work
         self.future = future
         self.result: T | None = None
@@ -84,14 +88,16 @@ class _Thread:
         return await self.call(lambda connection: _steps(connection, script), urgent=urgent)
 
     async def call(self, work: Work[T], *, urgent: bool = False) -> T:
-        item = _Item(work, asyncio.get_running_loop().create_future())
+        waiting = getattr(_caller, "waits", False)
+        future: Any = Future() if waiting else asyncio.get_running_loop().create_future()
+        item: _Item[T] = _Item(work, future)
         with self._ready:
             if self._closing:
                 raise StoreError("the store is closed")
             self._count += 1
             heapq.heappush(self._work, (0 if urgent else 1, self._count, item))
             self._ready.notify()
-        result: T = await item.future
+        result: T = future.result() if waiting else await future
         return result
 
     def _open(self) -> sqlite3.Connection:
@@ -120,7 +126,10 @@ class _Thread:
                 for item in items:
                     item.error = item.error or error
             for item in items:
-                item.future.get_loop().call_soon_threadsafe(item.answer)
+                if isinstance(item.future, Future):
+                    item.answer()
+                else:
+                    item.future.get_loop().call_soon_threadsafe(item.answer)
         if self._connection is not None:
             self._connection.close()
 
@@ -214,6 +223,17 @@ class SqliteDriver:
 
     async def write(self, script: Script[T], *, single: bool = False, urgent: bool = False) -> T:
         return await self._writer.run(script, urgent=urgent)
+
+    def wait(self, call: Coroutine[Any, Any, T]) -> T:
+        _caller.waits = True
+        try:
+            call.send(None)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return] # a coroutine returns what its type says
+        finally:
+            _caller.waits = False
+        call.close()
+        raise RuntimeError("it waited for something else than the database")
 
     async def read(self, script: Script[T]) -> T:
         return await self._reader.run(script)
