@@ -143,20 +143,20 @@ def _cancel(db: str, job_id: str) -> None:
 @pytest.mark.slow
 def test_a_job_is_watched_and_leaves_logs_and_artifacts(hf: Cli, db: str) -> None:
     with working(db):
-        job_id = submitted(hf, "count", "-a", "n=30")
+        job_id = submitted(hf, "count", "-a", "n=50")
         watched = hf("job", "watch", job_id)
         assert watched.code == 0
         lines = watched.err.splitlines()
         assert lines[-1].startswith("succeeded: ended after ")
-        assert any("of 30 done" in line for line in lines)
+        assert any("of 50 done" in line for line in lines)
     said = hf("job", "logs", job_id, "--json").json
     assert {line["type"] for line in said} == {"job_progress"}
-    assert said[-1]["payload"]["total"] == 30
-    assert " of 30 (" in hf("job", "logs", job_id, "--follow").out
+    assert said[-1]["payload"]["total"] == 50
+    assert " of 50 (" in hf("job", "logs", job_id, "--follow").out
     assert hf("job", "artifacts", job_id, "-o", "ids").out == "report.txt\n"
-    assert hf("job", "artifacts", job_id, "--json").json[0]["size"] == len("counted 30\n")
+    assert hf("job", "artifacts", job_id, "--json").json[0]["size"] == len("counted 50\n")
     assert hf("job", "artifacts", job_id, "report.txt", "--out", "copy.txt").code == 0
-    assert Path("copy.txt").read_text() == "counted 30\n"
+    assert Path("copy.txt").read_text() == "counted 50\n"
     assert hf("job", "artifacts", job_id, "none.txt").code == 3
 
 

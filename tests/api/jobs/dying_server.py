@@ -30,7 +30,7 @@ def deadly(write: Callable[..., Any], when: str) -> Callable[..., Any]:
             try:
                 while True:
                     step = script.send(answer)
-                    keeps = keeps or getattr(step, "name", "") == "request_keep"
+                    keeps = keeps or getattr(step, "name", "") == "op_keep"
                     answer = yield step
             except StopIteration as end:
                 if keeps and when == "before":
