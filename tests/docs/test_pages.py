@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "README.md": 2,
     "docs/quickstart.md": 7,
-    "docs/how-to/testing.md": 1,
+    "docs/how-to/testing.md": 2,
     "docs/how-to/handlers.md": 1,
     "docs/how-to/schedules.md": 5,
     "docs/how-to/pipelines.md": 3,

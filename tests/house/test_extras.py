@@ -76,7 +76,7 @@ def test_the_core_alone_runs_the_first_program_and_audits_it(
 
 def test_the_core_alone_has_every_public_name(pythons: dict[tuple[str, ...], Path], tmp_path: Path) -> None:
     code = "import holdfast, holdfast.testing as t; [getattr(m, name) for m in (holdfast, t) for name in m.__all__]"
-    code += "; import holdfast.testing.files_conformance"
+    code += "; import holdfast.testing.files_conformance, holdfast.testing.store_conformance"
     assert run(pythons[()], tmp_path, "-c", code).stderr == ""
 
 

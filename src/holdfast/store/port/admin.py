@@ -106,7 +106,7 @@ class Queues(Protocol):
     async def pauses(self) -> dict[str, Pause]: ...
 
     async def pause(self, queue: str, reason: str | None = None) -> None:
-        """Let no worker claim from a queue. What runs goes on; one that is paused stays so since it was."""
+        """No worker is to claim from a queue: they look, a claim does not. One that is paused stays so since it was."""
         ...
 
     async def unpause(self, queue: str) -> bool:

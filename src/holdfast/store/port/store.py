@@ -51,7 +51,7 @@ class Schema(NamedTuple):
 
 
 class Store(Protocol):
-    """Jobs and events, the only writer of both. Both stores keep this contract, and one suite holds them to it.
+    """Jobs and events, the only writer of both. `holdfast.testing.store_conformance` holds every store to it.
 
     Every call is a batch and one transaction: it takes effect as a whole or not at all. Time is the store's:
     the database's clock on PostgreSQL, the process's on SQLite, or the clock that a test moves.
