@@ -71,11 +71,12 @@ class Walk:
         self.trace = trace
         self.numbers = count(1)
         self.engine = Engine(url)
+        self.inside: Any = getattr(self.engine, "_inside", self.engine)  # another checkout may have no inside apart
         self.ended = threading.Event()
         self._declare()
 
     def _declare(self) -> None:
-        trace, ended, portal = self.trace, self.ended, self.engine._inside.portal
+        trace, ended, portal = self.trace, self.ended, self.inside.portal
 
         def short(ctx: Context, n: int) -> int:
             trace.handler(portal.loop)
@@ -113,13 +114,13 @@ class Walk:
     def seal(self) -> list[Moment]:
         self.idle.submit(next(self.numbers))
         sealer = self._sealer()
-        return self.moments(lambda: self.engine._inside.portal.call(sealer.run_once()))
+        return self.moments(lambda: self.inside.portal.call(sealer.run_once()))
 
     def _sealer(self) -> Any:
         if not hasattr(self, "_kept_sealer"):
             home = first_module("holdfast.chores.sealer", "holdfast.runtime.sealer")
-            self._kept_sealer = home.Sealer(self.engine._inside.portal.call(self.engine._inside.opened()))
-            self.engine._inside.portal.call(self._kept_sealer.run_once())
+            self._kept_sealer = home.Sealer(self.inside.portal.call(self.inside.opened()))
+            self.inside.portal.call(self._kept_sealer.run_once())
         return self._kept_sealer
 
     def run_a_job(self) -> list[Moment]:
@@ -168,7 +169,7 @@ class Walk:
         answers: list[Any] = []
 
         def call() -> None:
-            answers.append(self.engine._inside.portal.call(client.request(method, path, headers=headers)))
+            answers.append(self.inside.portal.call(client.request(method, path, headers=headers)))
 
         moments = self.moments(call)
         assert answers[0].status_code < 300, answers[0].text
@@ -185,13 +186,13 @@ class Walk:
 
     def _app(self) -> Any:
         if not hasattr(self, "_kept_app"):
-            self._kept_app = import_module("holdfast.api.app").create_app(self.engine._inside)
+            self._kept_app = import_module("holdfast.api.app").create_app(self.inside)
         return self._kept_app
 
     def event(self) -> list[Moment]:
         """From a commit to the bytes of a client that follows."""
         came = threading.Event()
-        portal = self.engine._inside.portal
+        portal = self.inside.portal
         gone = asyncio.Event()
         stream = asyncio.run_coroutine_threadsafe(self._follow(came, gone), portal.loop)
         assert came.wait(PATIENCE_S)
@@ -240,7 +241,7 @@ class Walk:
 
     def close(self) -> None:
         if (hub := getattr(self._app().state, "hub", None)) is not None:
-            self.engine._inside.portal.call(hub.close())
+            self.inside.portal.call(hub.close())
         self.engine.close()
 
 
