@@ -52,6 +52,7 @@ class _Pool:
         self._settings = settings
         self._free: list[Connection] = []
         self._slots = asyncio.Semaphore(size)
+        self._closed = False
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -73,7 +74,7 @@ class _Pool:
                 raise
             finally:
                 # Cut off in the middle: nobody knows what it was at, and it may not look closed yet.
-                if sound and not connection.is_closed() and not connection.is_in_transaction():
+                if sound and not self._closed and not connection.is_closed() and not connection.is_in_transaction():
                     self._free.append(connection)
                 else:
                     connection.terminate()
@@ -87,6 +88,7 @@ class _Pool:
         return connection
 
     async def close(self) -> None:
+        self._closed = True
         while self._free:
             with suppress(TimeoutError):  # a server that does not say goodbye is cut off
                 await self._free.pop().close(timeout=CLOSE_S)
