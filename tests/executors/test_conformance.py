@@ -37,7 +37,12 @@ class Functions:
         return None if chosen is None else task_of(chosen, self._executor)
 
 
-@pytest.fixture(params=catalog.BUILT_IN_EXECUTORS)
+KINDS = [
+    pytest.param(name, marks=pytest.mark.slow) if name == "process" else name for name in catalog.BUILT_IN_EXECUTORS
+]
+
+
+@pytest.fixture(params=KINDS)
 async def trial(request: pytest.FixtureRequest) -> AsyncIterator[Trial]:
     async with trial_of(Functions(request.param)) as fresh:
         yield fresh
