@@ -9,7 +9,9 @@ from holdfast.kernel import decisions
 from holdfast.kernel.errors import DuplicateKeyError, NotAllowedError, NotFoundError
 from holdfast.kernel.job import Spec
 from holdfast.store.port import Ask, MismatchError, Store, VersionError
+from holdfast.store.script import rows_of
 from tests.store.scenes import fetch, spec
+from tests.tables import driver_of
 
 CANCEL = decisions.cancel("no longer wanted")
 
@@ -89,3 +91,15 @@ async def test_a_version_that_has_passed_changes_nothing(store: Store) -> None:
     with pytest.raises(VersionError, match="at version 1"):
         await store.jobs.change([job.id], CANCEL, Ask(versions=frozenset({7})))
     assert (await fetch(store, job.id)).version == 1
+
+
+async def test_an_answer_of_another_version_is_not_guessed_at(store: Store) -> None:
+    job = await submitted(store)
+    ask = Ask("someone", "op", "digest")
+    await store.jobs.change([job.id], CANCEL, ask)
+    text = '{"digest": "digest", "status": 200, "body": "{}", "headers": {}}'
+    await driver_of(store).write(rows_of("op_keep", {"op_id": "op", "answer": text}))
+    with pytest.raises(MismatchError, match="another version"):
+        await store.jobs.change([job.id], CANCEL, ask)
+    with pytest.raises(MismatchError, match="another version"):
+        await store.admin.answers.find(ask)

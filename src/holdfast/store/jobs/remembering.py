@@ -76,7 +76,14 @@ def _made(done: Facts) -> Script[Facts]:
 
 
 def _answer(ask: Ask, text: str) -> Facts:
-    kept = msgspec.json.decode(text, type=_Kept)
+    try:
+        kept = msgspec.json.decode(text, type=_Kept)
+    except msgspec.MsgspecError:
+        raise MismatchError(
+            "the key was used with another version of Holdfast, whose answers this one cannot read",
+            field="Idempotency-Key",
+            remedy="look whether it was done, and use a new key",
+        ) from None
     if kept.digest != ask.digest:
         raise MismatchError(field="Idempotency-Key", remedy="use a new key for a new request")
     return kept.done.with_(again=True)
