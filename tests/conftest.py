@@ -33,8 +33,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 SLOW_FOLDERS = ("services", "bench", "load", "house/test_conformance_page")
 """Real servers, load, and the whole suite collected once more: too dear for the fast part."""
 
-BOTH_WHEN_FAST = ("store", "observe")
-"""Both stores behave alike, which tests/store proves in the fast part too; above them it runs on one."""
+BOTH_WHEN_FAST = ("store/test_conformance", "store/test_promises", "store/test_statements", "store/jobs")
+"""Both stores behave alike, which their suite proves in the fast part too; all else runs on one there."""
 
 UNSYNCED = {"fsync": "off", "full_page_writes": "off"}
 """The shared server waits for no disk. What a crash leaves behind is for tests with a server of their own."""

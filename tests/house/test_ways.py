@@ -37,7 +37,8 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_no_way_gets_longer(request: pytest.FixtureRequest, tmp_path: Path, store: str) -> None:
     url = f"sqlite:///{tmp_path}/jobs.db" if store == "sqlite" else request.getfixturevalue("postgres_dsn")
     found = walked(url)
