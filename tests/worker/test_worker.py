@@ -344,7 +344,9 @@ def test_one_line_for_each_transition(app: Engine, caplog: pytest.LogCaptureFixt
             if line["job_id"] == job.id
         ]
         events = [(e.type, e.from_state, e.to_state, e.reason, e.attempt) for e in events_of(app, job.id)]
-        assert said == events
+        # A line comes behind its commit: a worker in another thread may claim before who has submitted says so.
+        assert [line for line in said if line[0] != "job_submitted"] == events[1:]
+        assert said.count(events[0]) == 1
 
 
 @pytest.mark.rule("C19")
