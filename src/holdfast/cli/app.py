@@ -105,17 +105,12 @@ def launch(
 ) -> int:
     """Run one command.
 
-    Parameters
-    ----------
-    db
-        The database: sqlite:///relative.db, sqlite:////absolute.db or postgresql://…
-        Else HOLDFAST_DB, else db of holdfast.toml, else ./.holdfast/holdfast.db.
-    output
-        How data is printed; a table if not said.
-    json
-        Short for -o json.
-    place
-        The engine, as module:name, for what needs its tasks. Else HOLDFAST_APP, else app of holdfast.toml.
+    Args:
+        db: The database: sqlite:///relative.db, sqlite:////absolute.db or postgresql://…
+            Else HOLDFAST_DB, else db of holdfast.toml, else ./.holdfast/holdfast.db.
+        output: How data is printed; a table if not said.
+        json: Short for -o json.
+        place: The engine, as module:name, for what needs its tasks. Else HOLDFAST_APP, else app of holdfast.toml.
     """
     if json and output not in (None, Output.JSON):
         raise UsageError(f"--json and -o {output} contradict each other", remedy="give one of them")

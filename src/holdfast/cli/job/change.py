@@ -44,26 +44,16 @@ async def cancel(
 
     Several jobs, and those that a filter chooses, are only shown until --yes is said.
 
-    Parameters
-    ----------
-    ids
-        The jobs' ids.
-    state
-        Jobs in this state, by its label or canonical name; may be given several times.
-    task
-        Jobs of this task.
-    queue
-        Jobs in this queue.
-    lifecycle
-        Jobs that follow this lifecycle.
-    mode
-        soft asks a running job's worker to stop; hard takes the job from it.
-    reason
-        Why, as the job's events will say.
-    dry_run
-        Only show which.
-    yes
-        Do it, however many they are.
+    Args:
+        ids: The jobs' ids.
+        state: Jobs in this state, by its label or canonical name; may be given several times.
+        task: Jobs of this task.
+        queue: Jobs in this queue.
+        lifecycle: Jobs that follow this lifecycle.
+        mode: soft asks a running job's worker to stop; hard takes the job from it.
+        reason: Why, as the job's events will say.
+        dry_run: Only show which.
+        yes: Do it, however many they are.
     """
 
     filters = {"state": state, "task": task, "queue": queue, "lifecycle": lifecycle}
@@ -123,12 +113,9 @@ async def _living(
 async def resume(job_id: JobId, /, *, reason: str = "resumed from the command line", call: Call) -> None:
     """Bring a cancelled job back, where its lifecycle allows that.
 
-    Parameters
-    ----------
-    job_id
-        The job's id.
-    reason
-        Why, as the job's events will say.
+    Args:
+        job_id: The job's id.
+        reason: Why, as the job's events will say.
     """
 
     async with call.store() as store:
@@ -143,12 +130,9 @@ async def retry(job_id: JobId, /, *, reason: str = "retried from the command lin
 
     A new job names the old one as its parent, and is printed in its place.
 
-    Parameters
-    ----------
-    job_id
-        The job's id.
-    reason
-        Why, as the job's events will say.
+    Args:
+        job_id: The job's id.
+        reason: Why, as the job's events will say.
     """
     from holdfast.commands.anew import checker
 
@@ -168,14 +152,10 @@ async def delete(*ids: Ids, dry_run: DryRun = False, yes: Yes = False, call: Cal
 
     Several jobs are only shown until --yes is said.
 
-    Parameters
-    ----------
-    ids
-        The jobs' ids.
-    dry_run
-        Only show which.
-    yes
-        Do it, however many they are.
+    Args:
+        ids: The jobs' ids.
+        dry_run: Only show which.
+        yes: Do it, however many they are.
     """
 
     dry = is_dry(ids, {}, dry_run=dry_run, yes=yes)

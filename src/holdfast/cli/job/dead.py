@@ -39,22 +39,14 @@ async def list_(
 ) -> None:
     """List dead letters that wait for somebody, newest first.
 
-    Parameters
-    ----------
-    reason_code
-        Only those with this reason, such as exhausted_retries.
-    stage
-        Only those that failed in this stage: fetch, input, exec, output or commit.
-    task
-        Only those of this task.
-    group
-        Only those of this group: see `holdfast dead groups`.
-    everything
-        Those too that were replayed or discarded.
-    limit
-        How many at most, up to 500.
-    cursor
-        Go on where another list ended.
+    Args:
+        reason_code: Only those with this reason, such as exhausted_retries.
+        stage: Only those that failed in this stage: fetch, input, exec, output or commit.
+        task: Only those of this task.
+        group: Only those of this group: see `holdfast dead groups`.
+        everything: Those too that were replayed or discarded.
+        limit: How many at most, up to 500.
+        cursor: Go on where another list ended.
     """
     from holdfast.views.letters import letter_view
 
@@ -131,10 +123,8 @@ def _error(view: dict[str, Any]) -> str:
 async def groups(*, limit: int = 50, call: Call) -> None:
     """Group the letters that wait by what went wrong, the largest group first.
 
-    Parameters
-    ----------
-    limit
-        How many groups at most, up to 500.
+    Args:
+        limit: How many groups at most, up to 500.
     """
     from holdfast.views.letters import group_view
 

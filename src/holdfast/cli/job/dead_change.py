@@ -39,26 +39,16 @@ async def replay(
 
     Several, and those that a filter chooses, are only shown until --yes is said.
 
-    Parameters
-    ----------
-    ids
-        The dead jobs' ids.
-    reason_code
-        Those with this reason, such as exhausted_retries.
-    stage
-        Those that failed in this stage.
-    task
-        Those of this task.
-    group
-        Those of this group: see `holdfast dead groups`.
-    edit
-        Change an argument: name=value, JSON where it reads as JSON, else text. May be given several times.
-    reason
-        Why, as the new jobs' events will say.
-    dry_run
-        Only show which.
-    yes
-        Do it, however many they are.
+    Args:
+        ids: The dead jobs' ids.
+        reason_code: Those with this reason, such as exhausted_retries.
+        stage: Those that failed in this stage.
+        task: Those of this task.
+        group: Those of this group: see `holdfast dead groups`.
+        edit: Change an argument: name=value, JSON where it reads as JSON, else text. May be given several times.
+        reason: Why, as the new jobs' events will say.
+        dry_run: Only show which.
+        yes: Do it, however many they are.
     """
 
     wanted = wanted_of(reason_code, stage, task, group)
@@ -113,24 +103,15 @@ async def discard(
 
     Several, and those that a filter chooses, are only shown until --yes is said.
 
-    Parameters
-    ----------
-    ids
-        The dead jobs' ids.
-    reason_code
-        Those with this reason, such as exhausted_retries.
-    stage
-        Those that failed in this stage.
-    task
-        Those of this task.
-    group
-        Those of this group: see `holdfast dead groups`.
-    reason
-        Why, as the letter's resolution will say.
-    dry_run
-        Only show which.
-    yes
-        Do it, however many they are.
+    Args:
+        ids: The dead jobs' ids.
+        reason_code: Those with this reason, such as exhausted_retries.
+        stage: Those that failed in this stage.
+        task: Those of this task.
+        group: Those of this group: see `holdfast dead groups`.
+        reason: Why, as the letter's resolution will say.
+        dry_run: Only show which.
+        yes: Do it, however many they are.
     """
 
     wanted = wanted_of(reason_code, stage, task, group)

@@ -50,20 +50,13 @@ async def list_(
 ) -> None:
     """List jobs, newest first.
 
-    Parameters
-    ----------
-    state
-        Only jobs in this state, by its label or canonical name; may be given several times.
-    task
-        Only jobs of this task.
-    queue
-        Only jobs in this queue.
-    lifecycle
-        Only jobs that follow this lifecycle.
-    limit
-        How many at most, up to 500.
-    cursor
-        Go on where another list ended.
+    Args:
+        state: Only jobs in this state, by its label or canonical name; may be given several times.
+        task: Only jobs of this task.
+        queue: Only jobs in this queue.
+        lifecycle: Only jobs that follow this lifecycle.
+        limit: How many at most, up to 500.
+        cursor: Go on where another list ended.
     """
     async with call.store() as store:
         tables = await store.reads.lifecycles()
@@ -86,10 +79,8 @@ async def list_(
 async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -> None:
     """Show one job as it stands.
 
-    Parameters
-    ----------
-    job_id
-        The job's id.
+    Args:
+        job_id: The job's id.
     """
     from holdfast.views.find import see_job
 
@@ -107,10 +98,8 @@ async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -
 async def events(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -> None:
     """Show everything that happened to a job, in order.
 
-    Parameters
-    ----------
-    job_id
-        The job's id.
+    Args:
+        job_id: The job's id.
     """
     async with call.store() as store:
         job = await _job(store.reads, job_id)
@@ -130,10 +119,8 @@ async def events(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call)
 async def prove(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -> None:
     """Print a job's certificate: its events and the proof that they are in the sealed log. Always JSON.
 
-    Parameters
-    ----------
-    job_id
-        The job's id.
+    Args:
+        job_id: The job's id.
     """
     import json
 

@@ -35,10 +35,8 @@ LOOK_EVERY_S = 0.25
 async def explain(job_id: JobId, /, *, call: Call) -> None:
     """Say in one sentence why a job is where it is, and the command that helps.
 
-    Parameters
-    ----------
-    job_id
-        The job's id.
+    Args:
+        job_id: The job's id.
     """
     from holdfast.views.explain import explain as explained
     from holdfast.views.situation import situation_of
@@ -71,14 +69,10 @@ async def logs(
 ) -> None:
     """Show what a job said: its log lines and its progress, oldest first. They are kept for a day.
 
-    Parameters
-    ----------
-    job_id
-        The job's id.
-    follow
-        Go on until the job is over.
-    everything
-        Its heartbeats too.
+    Args:
+        job_id: The job's id.
+        follow: Go on until the job is over.
+        everything: Its heartbeats too.
     """
     shown = 0
     async with call.store() as store:
@@ -154,14 +148,10 @@ async def artifacts(
 ) -> None:
     """List the files that a job left, or print one of them.
 
-    Parameters
-    ----------
-    job_id
-        The job's id.
-    name
-        Print this one, as it is.
-    out
-        Write it to this file instead.
+    Args:
+        job_id: The job's id.
+        name: Print this one, as it is.
+        out: Write it to this file instead.
     """
     if out is not None and name is None:
         raise UsageError("--out needs the artifact's NAME", field="--out", remedy="give it behind the ID")

@@ -32,25 +32,16 @@ def run(
 ) -> int:
     """Submit a task and print the job's id; with --wait, its result.
 
-    Parameters
-    ----------
-    task
-        The task's name, as the app declares it.
-    arg
-        An argument as name=value: JSON where the value reads as JSON, unless the task takes text. May be given
-        several times.
-    wait
-        Wait until the job is over. Exit 10 when it failed, 11 when it was cancelled.
-    timeout
-        Stop waiting after this long ("90", "90s", "5m"): exit 124. The job goes on.
-    key
-        An idempotency key: the same key gives the same job.
-    delay
-        Start no sooner than this ("30s", "5m", "2h").
-    queue
-        Another queue than the task's.
-    priority
-        Another priority than the task's; higher is sooner.
+    Args:
+        task: The task's name, as the app declares it.
+        arg: An argument as name=value: JSON where the value reads as JSON, unless the task takes text. May be given
+            several times.
+        wait: Wait until the job is over. Exit 10 when it failed, 11 when it was cancelled.
+        timeout: Stop waiting after this long ("90", "90s", "5m"): exit 124. The job goes on.
+        key: An idempotency key: the same key gives the same job.
+        delay: Start no sooner than this ("30s", "5m", "2h").
+        queue: Another queue than the task's.
+        priority: Another priority than the task's; higher is sooner.
     """
     limit_s = seconds_of(timeout)
     given = {"key": key, "delay": delay, "queue": queue, "priority": priority}

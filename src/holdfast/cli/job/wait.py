@@ -36,12 +36,9 @@ async def wait(
 ) -> int:
     """Wait until jobs are over and print their results. Exit 10 when one failed, 11 when one was cancelled.
 
-    Parameters
-    ----------
-    ids
-        The jobs' ids.
-    timeout
-        Stop waiting after this long ("90", "90s", "5m"): exit 124. The jobs go on.
+    Args:
+        ids: The jobs' ids.
+        timeout: Stop waiting after this long ("90", "90s", "5m"): exit 124. The jobs go on.
     """
     if not ids:
         raise UsageError("no job was named", remedy="give an ID")
@@ -60,12 +57,9 @@ async def watch(
 ) -> int:
     """Follow a job's state and progress until it is over. Exit codes as of `job wait`.
 
-    Parameters
-    ----------
-    job_id
-        The job's id.
-    timeout
-        Stop after this long ("90", "90s", "5m"): exit 124. The job goes on.
+    Args:
+        job_id: The job's id.
+        timeout: Stop after this long ("90", "90s", "5m"): exit 124. The job goes on.
     """
     from holdfast.views.find import see_job
 

@@ -34,20 +34,13 @@ def api(
 ) -> int:
     """Call a running server: `holdfast api POST /jobs --data '{"task": "add"}'`.
 
-    Parameters
-    ----------
-    method
-        GET, POST, PUT, DELETE …
-    path
-        What follows /api, such as /jobs?state=queued.
-    data
-        The body, as JSON; - reads it from stdin.
-    url
-        The server; else HOLDFAST_URL, else http://127.0.0.1:54322.
-    key
-        The key; else HOLDFAST_KEY. Better there: others on this machine may see a command's words.
-    idempotency_key
-        Under the same one, a repeated call has no second effect and gets the same answer.
+    Args:
+        method: GET, POST, PUT, DELETE …
+        path: What follows /api, such as /jobs?state=queued.
+        data: The body, as JSON; - reads it from stdin.
+        url: The server; else HOLDFAST_URL, else http://127.0.0.1:54322.
+        key: The key; else HOLDFAST_KEY. Better there: others on this machine may see a command's words.
+        idempotency_key: Under the same one, a repeated call has no second effect and gets the same answer.
     """
     if method.upper() not in METHODS:
         raise UsageError(f"{method!r} is no method", field="METHOD", remedy=f"one of {', '.join(METHODS)}")

@@ -56,10 +56,8 @@ def bench(*, seconds: float = 10.0, call: Call) -> None:
 
     A database of its own is made beside yours, on the same disk or server, and removed at the end.
 
-    Parameters
-    ----------
-    seconds
-        How long it may take, about.
+    Args:
+        seconds: How long it may take, about.
     """
     if not seconds >= 1:
         raise UsageError(f"--seconds {seconds:g} is too short", field="seconds", remedy="give 1 or more")

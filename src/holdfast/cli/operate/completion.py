@@ -16,10 +16,8 @@ INSTALL = {
 def completion(shell: Literal["bash", "zsh", "fish"], /, *, call: Call) -> None:
     """Print the completion script of a shell.
 
-    Parameters
-    ----------
-    shell
-        bash, zsh or fish.
+    Args:
+        shell: bash, zsh or fish.
     """
     from holdfast.cli.app import app, join_plugins
 

@@ -37,21 +37,15 @@ def dev(
 ) -> int:
     """Run the store, the chores, a worker for all queues of the app, and the API, until Ctrl-C.
 
-    Parameters
-    ----------
-    place
-        The module, a colon, and the engine's name in it; else --app, HOLDFAST_APP or app of holdfast.toml; else a
-        few tasks to play with.
-    host
-        The address to listen on; else HOLDFAST_HOST, else 127.0.0.1.
-    port
-        The port; else HOLDFAST_PORT, else 54322. 0 takes any that is free.
-    concurrency
-        How many jobs at once.
-    no_reload
-        Do not start anew when a Python file below this directory changes.
-    watched
-        Started by the process that watches the files: ends with it.
+    Args:
+        place:
+            The module, a colon, and the engine's name in it; else --app, HOLDFAST_APP or app of holdfast.toml; else a
+            few tasks to play with.
+        host: The address to listen on; else HOLDFAST_HOST, else 127.0.0.1.
+        port: The port; else HOLDFAST_PORT, else 54322. 0 takes any that is free.
+        concurrency: How many jobs at once.
+        no_reload: Do not start anew when a Python file below this directory changes.
+        watched: Started by the process that watches the files: ends with it.
     """
     found = load({"db": call.db, "app": place or call.app, "host": host, "port": port})
     if no_reload or watched:

@@ -32,14 +32,10 @@ async def create(
 ) -> None:
     """Make a key. It is shown once, on stdout: only a digest of it is kept.
 
-    Parameters
-    ----------
-    name
-        What or who it is for.
-    scope
-        read looks; write also changes jobs; admin also deletes, discards and pauses.
-    expires
-        How long it lives, such as 30d; else until it is revoked.
+    Args:
+        name: What or who it is for.
+        scope: read looks; write also changes jobs; admin also deletes, discards and pauses.
+        expires: How long it lives, such as 30d; else until it is revoked.
     """
     lives_ms = None if expires is None else duration_ms(expires, "expires")
     async with call.store() as store:
@@ -75,12 +71,9 @@ async def list_(*, call: Call) -> None:
 async def expire(key_id: KeyId, /, *, after: str, call: Call) -> None:
     """Let a key end after a while, such as when another has taken its place. It never lives longer for it.
 
-    Parameters
-    ----------
-    key_id
-        Its id, as `holdfast key list` shows it, or the key itself.
-    after
-        How long it still opens, such as 1h.
+    Args:
+        key_id: Its id, as `holdfast key list` shows it, or the key itself.
+        after: How long it still opens, such as 1h.
     """
     after_ms, wanted = duration_ms(after, "after"), _id_of(key_id)
     async with call.store() as store:
@@ -93,10 +86,8 @@ async def expire(key_id: KeyId, /, *, after: str, call: Call) -> None:
 async def revoke(key_id: KeyId, /, *, call: Call) -> None:
     """Revoke a key: the very next request with it is refused.
 
-    Parameters
-    ----------
-    key_id
-        Its id, as `holdfast key list` shows it, or the key itself.
+    Args:
+        key_id: Its id, as `holdfast key list` shows it, or the key itself.
     """
     wanted = _id_of(key_id)
     async with call.store() as store:

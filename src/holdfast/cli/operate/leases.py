@@ -14,10 +14,8 @@ LARGEST = 5_000
 async def leases(*, limit: int = 100, call: Call) -> None:
     """List the leases, the one that ends first at the head.
 
-    Parameters
-    ----------
-    limit
-        How many at most, up to 5000.
+    Args:
+        limit: How many at most, up to 5000.
     """
     from holdfast.views.phrases import span
     from holdfast.views.queues import lease_view

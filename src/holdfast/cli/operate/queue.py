@@ -63,12 +63,9 @@ async def list_(*, call: Call) -> None:
 async def pause(name: Name, /, *, reason: str | None = None, call: Call) -> None:
     """Let no worker claim from a queue. What runs goes on; what is submitted waits.
 
-    Parameters
-    ----------
-    name
-        The queue.
-    reason
-        Why: `holdfast queue list` and `job explain` show it.
+    Args:
+        name: The queue.
+        reason: Why: `holdfast queue list` and `job explain` show it.
     """
 
     async with call.store() as store:
@@ -80,10 +77,8 @@ async def pause(name: Name, /, *, reason: str | None = None, call: Call) -> None
 async def resume(name: Name, /, *, call: Call) -> None:
     """Let a paused queue be claimed from again.
 
-    Parameters
-    ----------
-    name
-        The queue.
+    Args:
+        name: The queue.
     """
 
     async with call.store() as store:

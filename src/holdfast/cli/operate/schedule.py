@@ -48,10 +48,8 @@ async def list_(*, call: Call) -> None:
 async def pause(name: Name, /, *, call: Call) -> None:
     """Hold a schedule: nothing is submitted until it is resumed, and nothing made up then.
 
-    Parameters
-    ----------
-    name
-        The schedule's name.
+    Args:
+        name: The schedule's name.
     """
     async with _scheduler(call) as scheduler:
         await scheduler.pause(name)
@@ -62,10 +60,8 @@ async def pause(name: Name, /, *, call: Call) -> None:
 async def resume(name: Name, /, *, call: Call) -> None:
     """Let a paused schedule go on, from now.
 
-    Parameters
-    ----------
-    name
-        The schedule's name.
+    Args:
+        name: The schedule's name.
     """
     from holdfast.views.job import iso
 
@@ -79,10 +75,8 @@ async def resume(name: Name, /, *, call: Call) -> None:
 async def run(name: Name, /, *, call: Call) -> None:
     """Submit one job of a schedule now, beside its ticks, and print the job's id.
 
-    Parameters
-    ----------
-    name
-        The schedule's name.
+    Args:
+        name: The schedule's name.
     """
     async with _scheduler(call) as scheduler:
         job_id = await scheduler.submit_now(name)
@@ -96,10 +90,8 @@ async def run(name: Name, /, *, call: Call) -> None:
 async def remove(name: Name, /, *, call: Call) -> None:
     """Forget a schedule; its jobs stay. A process that declares it brings it back.
 
-    Parameters
-    ----------
-    name
-        The schedule's name.
+    Args:
+        name: The schedule's name.
     """
     async with _scheduler(call) as scheduler:
         await scheduler.remove(name)

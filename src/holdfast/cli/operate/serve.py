@@ -30,21 +30,16 @@ def serve(
     """Serve the HTTP API until SIGTERM or Ctrl-C: it then lets requests end. Bound to more than this machine it needs
     a key: see `holdfast key create`.
 
-    Parameters
-    ----------
-    place
-        The module, a colon, and the engine's name in it: without one, no task can be submitted by its name.
-        Else --app, HOLDFAST_APP or app of holdfast.toml.
-    host
-        The address to listen on; else HOLDFAST_HOST, else 127.0.0.1.
-    port
-        The port; else HOLDFAST_PORT, else 54322. 0 takes any that is free.
-    allow_host
-        A further name that the server goes by, such as that of a proxy before it; may be given several times.
-    rate
-        Requests a second for each key, and for each address that should send one and does not; 0 is without limit.
-    no_chores
-        Leave chores (lost leases, schedules, seals) to the workers.
+    Args:
+        place: The module, a colon, and the engine's name in it: without one, no task can be submitted by its name.
+            Else --app, HOLDFAST_APP or app of holdfast.toml.
+        host: The address to listen on; else HOLDFAST_HOST, else 127.0.0.1.
+        port: The port; else HOLDFAST_PORT, else 54322. 0 takes any that is free.
+        allow_host:
+            A further name that the server goes by, such as that of a proxy before it; may be given several times.
+        rate:
+            Requests a second for each key, and for each address that should send one and does not; 0 is without limit.
+        no_chores: Leave chores (lost leases, schedules, seals) to the workers.
     """
     found = load({"db": call.db, "app": call.app, "host": host, "port": port})
     engine = engine_or_bare(call, place or found.app)

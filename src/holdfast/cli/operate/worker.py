@@ -27,18 +27,13 @@ def worker(
 ) -> int:
     """Run a worker until SIGTERM or Ctrl-C: it then lets its jobs end, and hands back what does not end in time.
 
-    Parameters
-    ----------
-    place
-        The module, a colon, and the engine's name in it; else --app, HOLDFAST_APP or app of holdfast.toml.
-    queue
-        A queue to claim from, as name or name:weight; may be given several times. Else those of the app's tasks.
-    concurrency
-        How many jobs at once.
-    grace
-        How long jobs may take to end once it was told to stop.
-    metrics_port
-        Show this worker's own metrics at http://127.0.0.1:PORT/metrics; 0 takes any port that is free, and logs it.
+    Args:
+        place: The module, a colon, and the engine's name in it; else --app, HOLDFAST_APP or app of holdfast.toml.
+        queue: A queue to claim from, as name or name:weight; may be given several times. Else those of the app's tasks.
+        concurrency: How many jobs at once.
+        grace: How long jobs may take to end once it was told to stop.
+        metrics_port:
+            Show this worker's own metrics at http://127.0.0.1:PORT/metrics; 0 takes any port that is free, and logs it.
     """
     if concurrency < 1:
         raise UsageError(f"concurrency is {concurrency}", field="--concurrency", remedy="use 1 or more")

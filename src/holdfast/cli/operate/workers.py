@@ -14,10 +14,8 @@ from holdfast.cli.render import rows, short_time, table
 async def workers(*, everybody: Annotated[bool, Parameter(name=["--all", "-a"])] = False, call: Call) -> None:
     """List the workers that are alive.
 
-    Parameters
-    ----------
-    everybody
-        Those too that were not seen for a while.
+    Args:
+        everybody: Those too that were not seen for a while.
     """
     from holdfast.views.queues import ALIVE_MS, worker_view
 

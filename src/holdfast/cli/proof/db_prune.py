@@ -20,12 +20,9 @@ async def prune(*, dry_run: DryRun = False, yes: Yes = False, call: Call) -> Non
     How long is up to the job's keep_until, else to its lifecycle. The log is sealed first: only what is sealed goes,
     and what went is on record. Without --yes the jobs are only counted.
 
-    Parameters
-    ----------
-    dry_run
-        Only count them.
-    yes
-        Do it.
+    Args:
+        dry_run: Only count them.
+        yes: Do it.
     """
     from holdfast.chores.pruner import Pruner
     from holdfast.chores.sealer import Sealer

@@ -46,12 +46,9 @@ async def list_(*, call: Call) -> None:
 async def show(name: str, *, mermaid: bool = False, call: Call) -> None:
     """Show a lifecycle: its states, rows and policies.
 
-    Parameters
-    ----------
-    name
-        The lifecycle, such as durable.
-    mermaid
-        Print a Mermaid state diagram instead.
+    Args:
+        name: The lifecycle, such as durable.
+        mermaid: Print a Mermaid state diagram instead.
     """
     lifecycle = KNOWN.get(name)
     if lifecycle is None:
@@ -75,10 +72,8 @@ async def show(name: str, *, mermaid: bool = False, call: Call) -> None:
 def check(where: Annotated[str, Parameter(name="module:lifecycle")], /, *, call: Call) -> int:
     """Import a lifecycle of your own and say whether its table holds.
 
-    Parameters
-    ----------
-    where
-        The module, a colon, and the lifecycle's name in it. The current directory is looked in first.
+    Args:
+        where: The module, a colon, and the lifecycle's name in it. The current directory is looked in first.
     """
     try:
         lifecycle = _imported(where)

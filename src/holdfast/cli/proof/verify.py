@@ -23,10 +23,8 @@ from holdfast.views.job import iso
 def verify(file: Annotated[str, Parameter(name="FILE", allow_leading_hyphen=True)], /, *, call: Call) -> int:
     """Verify a job's certificate, as `holdfast job prove` printed it. Exit 1 when it does not hold.
 
-    Parameters
-    ----------
-    file
-        The certificate's file, or - for stdin.
+    Args:
+        file: The certificate's file, or - for stdin.
     """
     verdict = verdict_on(_read(file))
     data = verdict._asdict()
