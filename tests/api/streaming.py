@@ -14,20 +14,15 @@ import uvicorn
 from fastapi import FastAPI
 
 from holdfast import Engine
-from holdfast.api.jobs import events_stream as stream
-from holdfast.api.jobs import stream as job_stream
+from holdfast.api.app import create_app
 from holdfast.api.jobs.streams import Streams
-from holdfast.api.problems.handlers import install
+from holdfast.api.settings import ApiSettings
 
 
 def app_with_streams(engine: Engine, hub: Streams | None = None) -> FastAPI:
-    """Nothing but the streams: what they do does not depend on the doors before them."""
-    app = FastAPI()
-    app.state.engine = engine._inside
+    """The whole application, with more places at its doors than its hub has."""
+    app = create_app(engine._inside, ApiSettings(max_streams=10_000))
     app.state.hub = hub or Streams(engine._inside)
-    for router in (stream.router, job_stream.router):
-        app.include_router(router, prefix="/api")
-    install(app)
     return app
 
 

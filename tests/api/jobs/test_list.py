@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from holdfast import Engine
-from holdfast.api.jobs.read import PARAMETERS
 from holdfast.runtime.task import Task
 from holdfast.testing import drain
 from tests.api.calling import Client
@@ -120,7 +119,7 @@ def test_an_unknown_parameter_is_named(client: Client, engine: Engine) -> None:
     answer = client.get("/api/jobs", params={"status": "queued"})
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_parameter")
     assert answer.json()["field"] == "status"
-    assert answer.json()["allowed"] == sorted(PARAMETERS)
+    assert answer.json()["allowed"] == ["cursor", "lifecycle", "limit", "q", "queue", "state", "task"]
 
 
 @pytest.mark.parametrize(

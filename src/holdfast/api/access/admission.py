@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.api.access.keys import LOCAL, NOBODY, Caller, Keyring
 from holdfast.api.access.keys import Scope as KeyScope
 from holdfast.api.access.limits import IncomingBody, RateLimit, Room, too_large
 from holdfast.api.access.origins import check_host, check_origin, check_unsafe_get
+from holdfast.api.access.query import refuse_unknown
 from holdfast.api.access.scopes import Passage, RouteMap
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.settings import ApiSettings
@@ -24,7 +25,7 @@ CHALLENGE = 'Bearer realm="holdfast"'
 
 
 class RequestAdmission:
-    """Host, origin, key, rate, scope, room, body. Whoever is refused gets a problem."""
+    """Host, origin, key, rate, scope, query, room, body. Whoever is refused gets a problem."""
 
     def __init__(self, app: ASGIApp, *, engine: Inside, settings: ApiSettings, routes: RouteMap) -> None:
         self._app = app
@@ -76,6 +77,8 @@ class RequestAdmission:
         scope["state"]["template"] = passage.template
         if passage.access.scope is not None and passage.access.scope not in caller.scopes:
             raise _too_small(caller, passage.access.scope)
+        if passage.parameters is not None and (query := scope["query_string"]):
+            refuse_unknown(QueryParams(query), *passage.parameters)
         return passage
 
     async def _caller(self, headers: Headers, scope: Scope, *, is_open: bool) -> Caller:

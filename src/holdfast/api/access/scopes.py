@@ -11,6 +11,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute, Mount, compile_path
 
 from holdfast.api.access.keys import Scope
+from holdfast.api.access.query import Parameters, parameters_of
 from holdfast.api.problems.kinds import Problem
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,6 +63,8 @@ class Passage(NamedTuple):
 
     template: str
     access: Access
+    parameters: Parameters | None = None
+    """None takes any: whoever looks whether the server is well may have a habit."""
 
 
 class RouteMap:
@@ -83,7 +86,8 @@ class RouteMap:
                     found.append((MOUNTED, route.path_regex, Passage(route.path or "/", UNDECLARED)))
                 elif context.path is not None and context.methods:
                     access = getattr(getattr(route, "endpoint", None), DECLARED, UNDECLARED)
-                    passage = Passage(context.path, access)
+                    parameters = parameters_of(route) if context.path.startswith("/api/") else None
+                    passage = Passage(context.path, access, parameters)
                     found.append((frozenset(context.methods), compile_path(context.path)[0], passage))
         self._routes = found
         self._accesses = {(method, bare(path)): access for method, path, access in self.entries()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from holdfast.api.access.keys import Scope
@@ -16,7 +16,7 @@ from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.bodies import LetterFilter, Letters, ReplayMany, Text
 from holdfast.api.shapes.change import Bulk, Letter, LetterGroup
 from holdfast.api.shapes.jobs import Items, Page
-from holdfast.api.shapes.pages import STEPS, Cursor, before_of, cursor_of, gathered, known_only
+from holdfast.api.shapes.pages import STEPS, Cursor, before_of, cursor_of, gathered
 from holdfast.commands import replay as replaying
 from holdfast.commands.anew import checker
 from holdfast.kernel.job import DLQ_REASONS, DLQ_STAGES
@@ -34,7 +34,6 @@ Named = Annotated[Text | None, Query()]
 @router.get("/dead", response_model=Page[Letter])
 @needs(Scope.READ)
 async def letters(
-    request: Request,
     store: StoreDep,
     reason_code: Annotated[Text | None, Query(json_schema_extra={"enum": sorted(DLQ_REASONS)})] = None,
     stage: Annotated[Text | None, Query(json_schema_extra={"enum": sorted(DLQ_STAGES)})] = None,
@@ -45,7 +44,6 @@ async def letters(
     cursor: Cursor = None,
 ) -> dict[str, Any]:
     """Letters, newest first: those that wait for somebody, or, with `resolved=true`, those that do not any more."""
-    known_only(request, {"reason_code", "stage", "task", "group", "resolved", "limit", "cursor"})
     filter = LetterFilter(reason_code=reason_code, stage=stage, task=task, group=group)
     wanted = _wanted(filter, "invalid_parameter")._replace(resolved=bool(resolved))
 
@@ -59,18 +57,16 @@ async def letters(
 
 @router.get("/dead/groups", response_model=Items[LetterGroup])
 @needs(Scope.READ)
-async def groups(request: Request, store: StoreDep, limit: Limit = 50) -> dict[str, Any]:
+async def groups(store: StoreDep, limit: Limit = 50) -> dict[str, Any]:
     """Letters that wait, by what went wrong: the largest group first, each with its newest letter."""
-    known_only(request, {"limit"})
     found = await store.admin.dead.groups(limit=limit)
     return {"items": [group_view(group) for group in found]}
 
 
 @router.post("/dead/replay", responses={200: {"model": Bulk}})
 @needs(Scope.WRITE)
-async def replay(request: Request, body: ReplayMany, engine: EngineDep, once: OnceDep) -> Response:
+async def replay(body: ReplayMany, engine: EngineDep, once: OnceDep) -> Response:
     """Submit dead-lettered jobs again, each as a new job that names the old one. Twice gives the same jobs."""
-    known_only(request, set())
     check = checker(engine.registry)
 
     async def replay() -> Reply:
@@ -98,9 +94,8 @@ async def replay(request: Request, body: ReplayMany, engine: EngineDep, once: On
 
 @router.post("/dead/discard", responses={200: {"model": Bulk}})
 @needs(Scope.ADMIN)
-async def discard(request: Request, body: Letters, once: OnceDep) -> Response:
+async def discard(body: Letters, once: OnceDep) -> Response:
     """Resolve letters without a replay. The jobs stay dead-lettered, the letters stay on record."""
-    known_only(request, set())
 
     async def discard() -> Reply:
         chosen, left, more = await _chosen(once.store, body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
@@ -12,7 +12,6 @@ from holdfast.api.deps import StoreDep
 from holdfast.api.problems.kinds import missing
 from holdfast.api.shapes.around import Lifecycle, LifecycleLine
 from holdfast.api.shapes.jobs import Items
-from holdfast.api.shapes.pages import known_only
 from holdfast.views.part_views import lifecycle_line
 
 router = APIRouter(tags=["lifecycles"])
@@ -20,18 +19,16 @@ router = APIRouter(tags=["lifecycles"])
 
 @router.get("/lifecycles", response_model=Items[LifecycleLine])
 @needs(Scope.READ)
-async def list_of_lifecycles(request: Request, store: StoreDep) -> dict[str, Any]:
+async def list_of_lifecycles(store: StoreDep) -> dict[str, Any]:
     """The built-in lifecycles, and those that were registered in this database."""
-    known_only(request, set())
     tables = await store.reads.lifecycles()
     return {"items": [lifecycle_line(tables[name]) for name in sorted(tables)]}
 
 
 @router.get("/lifecycles/{name}", response_model=Lifecycle)
 @needs(Scope.READ)
-async def lifecycle(name: str, request: Request, store: StoreDep) -> dict[str, Any]:
+async def lifecycle(name: str, store: StoreDep) -> dict[str, Any]:
     """One lifecycle: its states, rows and policies."""
-    known_only(request, set())
     tables = await store.reads.lifecycles()
     if name not in tables:
         raise missing("lifecycle", name, f"known: {', '.join(sorted(tables))}", field="name", allowed=sorted(tables))

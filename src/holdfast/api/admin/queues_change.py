@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from holdfast.api.access.keys import Scope
@@ -13,7 +13,6 @@ from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.bodies import UNSTORABLE, Why
 from holdfast.api.shapes.change import QueuePaused, QueueResumed
-from holdfast.api.shapes.pages import known_only
 from holdfast.views.job import iso
 
 router = APIRouter(tags=["queues"])
@@ -22,9 +21,8 @@ Name = Annotated[str, Path(min_length=1, max_length=200)]
 
 @router.post("/queues/{name}/pause", responses={200: {"model": QueuePaused}})
 @needs(Scope.ADMIN)
-async def pause(request: Request, name: Name, once: OnceDep, body: Why | None = None) -> Response:
+async def pause(name: Name, once: OnceDep, body: Why | None = None) -> Response:
     """Let no worker claim from a queue; what runs goes on. One that is paused stays so since it was."""
-    known_only(request, set())
     _storable(name)
 
     async def pause() -> Reply:
@@ -39,9 +37,8 @@ async def pause(request: Request, name: Name, once: OnceDep, body: Why | None = 
 
 @router.post("/queues/{name}/resume", responses={200: {"model": QueueResumed}})
 @needs(Scope.ADMIN)
-async def resume(request: Request, name: Name, once: OnceDep, body: Why | None = None) -> Response:
+async def resume(name: Name, once: OnceDep, body: Why | None = None) -> Response:
     """Let workers claim from a queue again. `was_paused` says whether they could not."""
-    known_only(request, set())
     _storable(name)
 
     async def resume() -> Reply:

@@ -17,7 +17,6 @@ from holdfast.api.shapes.bodies import UNSTORABLE, Why
 from holdfast.api.shapes.change import ScheduleChanged, ScheduleDeleted
 from holdfast.api.shapes.forms import origin_of
 from holdfast.api.shapes.jobs import Job
-from holdfast.api.shapes.pages import known_only
 from holdfast.chores.scheduler import Scheduler, spec_of
 from holdfast.store.port import Ask, Facts
 from holdfast.views.job import iso
@@ -27,17 +26,15 @@ router = APIRouter(tags=["schedules"])
 
 @router.post("/schedules/{name}/pause", responses={200: {"model": ScheduleChanged}})
 @needs(Scope.ADMIN)
-async def pause(request: Request, name: str, once: OnceDep, body: Why | None = None) -> Response:
+async def pause(name: str, once: OnceDep, body: Why | None = None) -> Response:
     """Hold a schedule: nothing is submitted until it is resumed, and nothing made up then."""
-    known_only(request, set())
     return await _change(once, name, Scheduler(once.store).pause)
 
 
 @router.post("/schedules/{name}/resume", responses={200: {"model": ScheduleChanged}})
 @needs(Scope.ADMIN)
-async def resume(request: Request, name: str, once: OnceDep, body: Why | None = None) -> Response:
+async def resume(name: str, once: OnceDep, body: Why | None = None) -> Response:
     """Let a held schedule go on, from now."""
-    known_only(request, set())
     return await _change(once, name, Scheduler(once.store).resume)
 
 
@@ -45,7 +42,6 @@ async def resume(request: Request, name: str, once: OnceDep, body: Why | None = 
 @needs(Scope.WRITE)
 async def run(request: Request, name: str, once: OnceDep, caller: CallerDep) -> Response:
     """Submit one job of a schedule now, beside its ticks."""
-    known_only(request, set())
     _storable(name)
     origin = origin_of(request, caller)
 
@@ -59,9 +55,8 @@ async def run(request: Request, name: str, once: OnceDep, caller: CallerDep) -> 
 
 @router.delete("/schedules/{name}", responses={200: {"model": ScheduleDeleted}})
 @needs(Scope.ADMIN)
-async def remove(request: Request, name: str, once: OnceDep) -> Response:
+async def remove(name: str, once: OnceDep) -> Response:
     """Forget a schedule; its jobs stay. A process that declares it brings it back."""
-    known_only(request, set())
     _storable(name)
 
     async def remove() -> Reply:

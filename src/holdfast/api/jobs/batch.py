@@ -15,7 +15,6 @@ from holdfast.api.problems.kinds import Problem, refusal
 from holdfast.api.shapes.change import BatchAnswer
 from holdfast.api.shapes.forms import Asker, origin_of
 from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, Batch
-from holdfast.api.shapes.pages import known_only
 from holdfast.api.shapes.specs import spec_of
 from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.job import Spec
@@ -37,7 +36,6 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 @needs(Scope.WRITE, "duplicate_key", *FORM_PROBLEMS)
 async def create_batch(request: Request, body: Batch, engine: EngineDep, caller: CallerDep, once: OnceDep) -> Response:
     """Create many jobs together. When one of them is wrong, none is created, and its index is told."""
-    known_only(request, set())
     specs = _specs(engine, body, origin_of(request, caller))
 
     async def make(ask: Ask) -> Facts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from holdfast.api.access.keys import Scope
@@ -14,7 +14,6 @@ from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes.bodies import CancelMany
 from holdfast.api.shapes.change import Bulk
-from holdfast.api.shapes.pages import known_only
 from holdfast.commands import cancel as cancelling
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
@@ -36,9 +35,8 @@ def bulk_reply(dry_run: bool, items: Sequence[Any], left: Mapping[str, str], *, 
 
 @router.post("/jobs/cancel", responses={200: {"model": Bulk}})
 @needs(Scope.ADMIN)
-async def cancel_many(request: Request, body: CancelMany, once: OnceDep) -> Response:
+async def cancel_many(body: CancelMany, once: OnceDep) -> Response:
     """Cancel jobs by their ids, or those that a filter chooses. It only shows which until `dry_run` is false."""
-    known_only(request, set())
     chosen = {name: value for name in FILTERS if (value := getattr(body, name)) is not None}
     if body.ids is None and not chosen:
         raise Problem("invalid_field", "choose jobs by ids, or by a filter", field="ids", allowed=["ids", *FILTERS])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from holdfast.api.access.keys import Scope
@@ -17,7 +17,6 @@ from holdfast.api.jobs.replies import IfMatch, job_answer, no_job, versions_of
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.bodies import Cancel, Reason, Replay, Why
 from holdfast.api.shapes.change import Deleted, ReplayedJob, RetriedJob
-from holdfast.api.shapes.pages import known_only
 from holdfast.commands import delete as deleting
 from holdfast.commands.anew import checker
 from holdfast.commands.replay import replaying
@@ -56,22 +55,16 @@ async def _change(
 
 @router.post("/jobs/{id}/cancel", responses=AS_A_JOB)
 @needs(Scope.WRITE)
-async def cancel(
-    request: Request, id: str, once: OnceDep, body: Cancel | None = None, if_match: IfMatch = None
-) -> Response:
+async def cancel(id: str, once: OnceDep, body: Cancel | None = None, if_match: IfMatch = None) -> Response:
     """Cancel a job: at once when no worker has it; else the worker is asked (soft), or loses it (hard)."""
-    known_only(request, set())
     asked = body or Cancel()
     return await _change(once, id, decisions.cancel(asked.reason or "cancelled", asked.mode), if_match)
 
 
 @router.post("/jobs/{id}/stop", responses=AS_A_JOB)
 @needs(Scope.WRITE)
-async def stop(
-    request: Request, id: str, once: OnceDep, body: Cancel | None = None, if_match: IfMatch = None
-) -> Response:
+async def stop(id: str, once: OnceDep, body: Cancel | None = None, if_match: IfMatch = None) -> Response:
     """Cancel, by its other name."""
-    known_only(request, set())
     asked = body or Cancel()
     return await _change(once, id, decisions.cancel(asked.reason or "stopped", asked.mode), if_match)
 
@@ -79,7 +72,6 @@ async def stop(
 @router.get("/jobs/{id}/stop", responses=AS_A_JOB)
 @needs(Scope.WRITE, is_unsafe_get=True)
 async def stop_by_get(
-    request: Request,
     id: str,
     once: OnceDep,
     mode: Literal["soft", "hard"] = "soft",
@@ -87,27 +79,22 @@ async def stop_by_get(
     if_match: IfMatch = None,
 ) -> Response:
     """The same for clients that only GET. Browsers are refused: a link must not stop anything."""
-    known_only(request, {"mode", "reason"})
     return await _change(once, id, decisions.cancel(reason, mode), if_match)
 
 
 @router.post("/jobs/{id}/resume", responses=AS_A_JOB)
 @needs(Scope.WRITE, "duplicate_key")
-async def resume(
-    request: Request, id: str, once: OnceDep, body: Why | None = None, if_match: IfMatch = None
-) -> Response:
+async def resume(id: str, once: OnceDep, body: Why | None = None, if_match: IfMatch = None) -> Response:
     """Let a job go on that was cancelled or has failed, where its lifecycle has that."""
-    known_only(request, set())
     return await _change(once, id, decisions.resume((body and body.reason) or "resumed"), if_match)
 
 
 @router.post("/jobs/{id}/retry", responses={200: {"model": RetriedJob}})
 @needs(Scope.WRITE)
 async def retry(
-    request: Request, id: str, engine: EngineDep, once: OnceDep, body: Why | None = None, if_match: IfMatch = None
+    id: str, engine: EngineDep, once: OnceDep, body: Why | None = None, if_match: IfMatch = None
 ) -> Response:
     """Run a job now: one that waits for its time becomes due, one that ended badly is submitted anew (`is_new`)."""
-    known_only(request, set())
     reason = (body and body.reason) or "retried"
 
     def tell(done: Facts, job_id: str) -> Reply:
@@ -121,10 +108,9 @@ async def retry(
 @router.post("/jobs/{id}/replay", status_code=201, responses=AS_REPLAYED)
 @needs(Scope.WRITE)
 async def replay(
-    request: Request, id: str, engine: EngineDep, once: OnceDep, body: Replay | None = None, if_match: IfMatch = None
+    id: str, engine: EngineDep, once: OnceDep, body: Replay | None = None, if_match: IfMatch = None
 ) -> Response:
     """Submit a dead-lettered job once more, its arguments edited or not. Twice gives the same job."""
-    known_only(request, set())
     asked = body or Replay()
 
     def tell(done: Facts, job_id: str) -> Reply:
@@ -138,9 +124,8 @@ async def replay(
 
 @router.delete("/jobs/{id}", responses={200: {"model": Deleted}})
 @needs(Scope.ADMIN)
-async def delete(request: Request, id: str, once: OnceDep, if_match: IfMatch = None) -> Response:
+async def delete(id: str, once: OnceDep, if_match: IfMatch = None) -> Response:
     """Remove a finished job with everything that belongs to it; the removal itself is on record."""
-    known_only(request, set())
 
     async def remove(ask: Ask) -> Facts:
         job = await job_of(once.store, id)

@@ -22,7 +22,6 @@ from holdfast.api.shapes.bodies import LONGEST_WAIT_S, TaskJob
 from holdfast.api.shapes.change import MadeJob
 from holdfast.api.shapes.forms import TypedJob, origin_of
 from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, NewJob, form_of
-from holdfast.api.shapes.pages import known_only
 from holdfast.api.shapes.specs import spec_of
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.store.port import Ask, Facts, Store
@@ -70,7 +69,6 @@ async def create(
     wait: WaitParameter = None,
 ) -> Response:
     """Create a job of a declared task, or of a command for the sandbox."""
-    known_only(request, {"wait"})
     spec = spec_of(engine, body, origin_of(request, caller))
     wait_s = _wait_s(wait, body, request.app.state.settings)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Query
 from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Send
@@ -17,7 +17,6 @@ from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.jobs.streams import StreamsDep
 from holdfast.api.problems.kinds import Problem, refusal
-from holdfast.api.shapes.pages import known_only
 from holdfast.observe.logs import get_logger
 from holdfast.store.port import Store
 from holdfast.views.following import wanted
@@ -70,7 +69,6 @@ async def _ended_well(chunks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
 @router.get("/events", response_class=StreamingResponse, responses=IN_OPENAPI, summary="Follow every transition (SSE)")
 @needs(Scope.READ, is_stream=True)
 async def follow_events(
-    request: Request,
     streams: StreamsDep,
     store: StoreDep,
     job: Annotated[list[str], Query(description="Only of these jobs.")] = [],  # noqa: B006 - FastAPI copies it
@@ -90,7 +88,6 @@ async def follow_events(
     alternatives; of several names all must hold. Every 15 s without news there is a comment that carries
     the position reached.
     """
-    known_only(request, FILTERS | {"after"}, many=FILTERS)
     streams.check_room()
     tables = await store.reads.lifecycles()
     try:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Response
 from starlette.responses import StreamingResponse
 
 from holdfast.api.access.keys import Scope
@@ -16,7 +16,6 @@ from holdfast.api.deps import StoreDep
 from holdfast.api.jobs.read import job_of
 from holdfast.api.problems.kinds import Problem
 from holdfast.api.shapes import jobs as schemas
-from holdfast.api.shapes.pages import known_only
 from holdfast.audit.certificates import NotProvenError, prove
 from holdfast.kernel.state import SUCCESSFUL
 from holdfast.tasks.job_log import LOG
@@ -36,9 +35,8 @@ Id = Annotated[str, Path(description="The job's id.")]
 
 @router.get("/jobs/{id}/events", response_model=schemas.Items[schemas.Event])
 @needs(Scope.READ)
-async def events(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+async def events(id: Id, store: StoreDep) -> dict[str, Any]:
     """Everything that happened to a job, in order."""
-    known_only(request, set())
     job = await job_of(store, id)
     table = (await store.reads.lifecycles()).get(job.lifecycle)
     return {"items": [event_view(event, table) for event in await store.reads.events(job.id)]}
@@ -46,9 +44,8 @@ async def events(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
 
 @router.get("/jobs/{id}/attempts", response_model=schemas.Items[schemas.Attempt])
 @needs(Scope.READ)
-async def attempts(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+async def attempts(id: Id, store: StoreDep) -> dict[str, Any]:
     """A job's attempts: who had it, and how each ended."""
-    known_only(request, set())
     job = await job_of(store, id)
     return {"items": [attempt_view(attempt) for attempt in await store.reads.attempts(job.id)]}
 
@@ -69,14 +66,12 @@ async def attempts(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
 @needs(Scope.READ)
 async def logs(
     id: Id,
-    request: Request,
     store: StoreDep,
     after: Annotated[int, Query(ge=0, le=2**62, description="Lines behind the line with this id.")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_LINES)] = 1_000,
     accept: Annotated[str | None, Header()] = None,
 ) -> Response:
     """What a job's handler logged, oldest first. Lines are kept for a day."""
-    known_only(request, {"after", "limit"})
     job = await job_of(store, id)
     lines = [log_view(line) for line in await store.reads.signals_of_type(job.id, LOG, after=after, limit=limit)]
     if "text/plain" in (accept or "").lower():
@@ -87,9 +82,8 @@ async def logs(
 
 @router.get("/jobs/{id}/artifacts", response_model=schemas.Items[schemas.Artifact])
 @needs(Scope.READ)
-async def artifacts(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+async def artifacts(id: Id, store: StoreDep) -> dict[str, Any]:
     """The files that a job left."""
-    known_only(request, set())
     job = await job_of(store, id)
     return {"items": [artifact_view(artifact) for artifact in await store.kept.artifacts(job.id)]}
 
@@ -100,9 +94,8 @@ async def artifacts(id: Id, request: Request, store: StoreDep) -> dict[str, Any]
     responses={200: {"description": "Its bytes.", "content": {"application/octet-stream": {}}}},
 )
 @needs(Scope.READ)
-async def artifact(id: Id, name: str, request: Request, store: StoreDep) -> Response:
+async def artifact(id: Id, name: str, store: StoreDep) -> Response:
     """One file that a job left, as it is, to be saved and never to be run by a browser."""
-    known_only(request, set())
     job = await job_of(store, id)
     found = None if "\x00" in name else await store.kept.artifact(job.id, name)
     if found is None:
@@ -131,9 +124,8 @@ async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[by
     responses={409: {"description": "It has not ended well; `detail` says where it stands."}},
 )
 @needs(Scope.READ, "conflict_state")
-async def result(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+async def result(id: Id, store: StoreDep) -> dict[str, Any]:
     """What a job that ended well returned; a flow, what came out of each node that nothing waits for."""
-    known_only(request, set())
     job = await job_of(store, id)
     table = (await store.reads.lifecycles()).get(job.lifecycle)
     view = job_view(job, table)
@@ -148,18 +140,16 @@ async def result(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
 
 @router.get("/jobs/{id}/explain", response_model=schemas.Explanation)
 @needs(Scope.READ)
-async def explanation(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+async def explanation(id: Id, store: StoreDep) -> dict[str, Any]:
     """Why a job is where it is, in one sentence, and the command that helps."""
-    known_only(request, set())
     about = await situation_of(store, await job_of(store, id))
     return explanation_view(about.job, about.table, explain(about))
 
 
 @router.get("/jobs/{id}/graph", response_model=schemas.Graph)
 @needs(Scope.READ)
-async def graph(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
+async def graph(id: Id, store: StoreDep) -> dict[str, Any]:
     """A flow's graph, also by one of its nodes, drawn too; of any other job its family, parents and children."""
-    known_only(request, set())
     job = await job_of(store, id)
     return await views_of(job.lifecycle).graph(store, job) or await graph_view(store, job)
 
@@ -173,9 +163,8 @@ async def graph(id: Id, request: Request, store: StoreDep) -> dict[str, Any]:
     },
 )
 @needs(Scope.READ, "conflict_state")
-async def certificate(id: Id, request: Request, store: StoreDep) -> Response:
+async def certificate(id: Id, store: StoreDep) -> Response:
     """A job's certificate: its events, and the proof that they are in the sealed log."""
-    known_only(request, set())
     job = await job_of(store, id)
     await store.table(job.lifecycle)
     try:

@@ -7,18 +7,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
 from holdfast.api.access.keys import Scope
+from holdfast.api.access.query import refuse_unknown
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
 from holdfast.api.problems.kinds import Problem, missing, refusal
 from holdfast.api.shapes import jobs as schemas
-from holdfast.api.shapes.pages import DEFAULT, STEPS, Cursor, Limit, before_of, cursor_of, gathered, known_only
+from holdfast.api.shapes.pages import DEFAULT, STEPS, Cursor, Limit, before_of, cursor_of, gathered
 from holdfast.kernel.errors import PayloadError
 from holdfast.kernel.job import Job, is_id
 from holdfast.store.port import Page, Store
 from holdfast.views.job import job_view
 from holdfast.views.listing import FilterError, job_views, list_jobs, state_names
-
-PARAMETERS = frozenset({"state", "task", "queue", "lifecycle", "q", "limit", "cursor"})
 
 router = APIRouter(tags=["jobs"])
 
@@ -35,7 +34,6 @@ Sought = Annotated[
 @router.get("/jobs", response_model=schemas.Page[schemas.Job], response_model_exclude_unset=True)
 @needs(Scope.READ)
 async def list_of_jobs(
-    request: Request,
     store: StoreDep,
     state: States = None,
     task: Named = None,
@@ -46,7 +44,6 @@ async def list_of_jobs(
     cursor: Cursor = None,
 ) -> dict[str, Any]:
     """List jobs, newest first."""
-    known_only(request, PARAMETERS, many={"state"})
     where = {"state": sorted(set(state or ())), "task": task, "queue": queue, "lifecycle": lifecycle, "q": q}
     return await page_of(store, where, limit, cursor)
 
@@ -69,8 +66,8 @@ async def one_job(
 ) -> Any:
     """Show one job, or the jobs in a state."""
     if not is_id(id.lower()):
-        return await _in_state(request, store, id, limit, cursor)
-    known_only(request, set())
+        return await _in_state(store, id, limit, cursor)
+    refuse_unknown(request.query_params, ())
     seen = await store.reads.one(id.lower())
     if seen is None:
         raise _no_job(id)
@@ -112,12 +109,11 @@ async def page_of(store: Store, where: dict[str, Any], limit: int, cursor: str |
     return {"items": await job_views(store.reads, tables, found), "next_cursor": cursor_of(before, where)}
 
 
-async def _in_state(request: Request, store: Store, name: str, limit: int, cursor: str | None) -> dict[str, Any]:
+async def _in_state(store: Store, name: str, limit: int, cursor: str | None) -> dict[str, Any]:
     tables = (await store.reads.lifecycles()).values()
     if not any(table.parse(name) for table in tables):
         detail = f"{name[:100]!r} is neither a job's id (a UUID) nor a state; states are: {state_names(tables)}"
         raise Problem("not_found", detail, field="id", allowed=state_names(tables).split(", "))
-    known_only(request, {"limit", "cursor"})
     where = {"state": [name], "task": None, "queue": None, "lifecycle": None, "q": None}
     return await page_of(store, where, limit, cursor)
 

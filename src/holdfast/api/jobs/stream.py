@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Response
 from fastapi.sse import format_sse_event
 from starlette.responses import StreamingResponse
 
@@ -18,7 +18,6 @@ from holdfast.api.deps import StoreDep
 from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, Stream
 from holdfast.api.jobs.streams import Streams, StreamsDep
 from holdfast.api.problems.kinds import Problem
-from holdfast.api.shapes.pages import known_only
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
@@ -54,7 +53,6 @@ class StreamPlace(NamedTuple):
 )
 @needs(Scope.READ, is_stream=True)
 async def follow_job(
-    request: Request,
     job_id: str,
     streams: StreamsDep,
     store: StoreDep,
@@ -68,7 +66,6 @@ async def follow_job(
     It begins at the job's first event, or behind the id that is given. The stream ends by itself; who comes back after
     the end is answered 204, which tells a browser to stay away.
     """
-    known_only(request, KNOWN)
     streams.check_room()
     given = (LAST_ID, last_event_id) if last_event_id is not None else ("after", after)
     place = _place(*given)

@@ -1,4 +1,4 @@
-"""Pages of a list: which parameters a request may have, and cursors that lead on from one page to the next."""
+"""Pages of a list: cursors that lead on from one page to the next."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Query, Request
 
+from holdfast.api.access.query import refuse_unknown
 from holdfast.api.problems.kinds import Problem
 from holdfast.kernel.job import is_id
 
@@ -34,19 +35,8 @@ Cursor = Annotated[
 
 
 def known_only(request: Request, known: Collection[str], many: Collection[str] = ()) -> None:
-    """Problem for a query parameter that the route does not know, or that is given twice and may not be.
-
-    A filter that is misspelt and ignored shows everything, and that is worse than nothing.
-    """
-    given = [name for name, _ in request.query_params.multi_items()]
-    for name in given:
-        if name not in known:
-            words = f"there are: {', '.join(sorted(known))}" if known else "this path takes none"
-            raise Problem(
-                "unknown_parameter", f"no parameter {name[:100]!r}; {words}", field=name, allowed=sorted(known)
-            )
-        if given.count(name) > 1 and name not in many:
-            raise Problem("invalid_parameter", f"{name} is given {given.count(name)} times; give it once", field=name)
+    """Where a route takes fewer parameters than it declares."""
+    refuse_unknown(request.query_params, known, many)
 
 
 def cursor_of(before: str | None, where: Mapping[str, Any]) -> str | None:
