@@ -37,16 +37,11 @@ async def list_(
 ) -> None:
     """List flows, newest first, with how many of their nodes have ended.
 
-    Parameters
-    ----------
-    name
-        Only flows of this name.
-    state
-        Only flows in this state: ACTIVE, COMPLETED, FAILED, CANCELLED. May be given several times.
-    limit
-        How many at most, up to 500.
-    cursor
-        Go on where another list ended.
+    Args:
+        name: Only flows of this name.
+        state: Only flows in this state: ACTIVE, COMPLETED, FAILED, CANCELLED. May be given several times.
+        limit: How many at most, up to 500.
+        cursor: Go on where another list ended.
     """
     from holdfast.kernel.graph.flow_lifecycle import FLOW
     from holdfast.systems.flow.cli.table import flows_table
@@ -78,12 +73,9 @@ async def show(
 ) -> None:
     """Show a flow and its nodes: where each stands, and why.
 
-    Parameters
-    ----------
-    flow_id
-        The flow's id.
-    everything
-        Every node, however many they are.
+    Args:
+        flow_id: The flow's id.
+        everything: Every node, however many they are.
     """
     from holdfast.systems.flow.cli.table import nodes_table, view_of
 
@@ -102,12 +94,9 @@ async def graph(
 ) -> None:
     """Show what waits for what: of a declared flow by its name, before it runs, or of one that was started by its id.
 
-    Parameters
-    ----------
-    which
-        A flow's id; or the name of one that the app declares, which needs --app.
-    mermaid
-        As a Mermaid flowchart, in the colours of the nodes' states.
+    Args:
+        which: A flow's id; or the name of one that the app declares, which needs --app.
+        mermaid: As a Mermaid flowchart, in the colours of the nodes' states.
     """
     from holdfast.kernel.graph.mermaid import mermaid as flowchart
     from holdfast.systems.flow.cli.table import graph_table

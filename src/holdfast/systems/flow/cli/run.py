@@ -46,26 +46,16 @@ def run(
 ) -> int:
     """Start a flow and print its id; with --wait, its nodes as they end, and its result.
 
-    Parameters
-    ----------
-    name
-        The flow's name, as the app declares it; with --file, what to call this one.
-    values
-        An input as name=value: JSON where the value reads as JSON, else text. May be given several times.
-    file
-        A DAG as data: a JSON file with its `nodes`, of tasks that the app declares, and perhaps `on_failure`.
-    wait
-        Follow the flow until it is over. Exit 10 when it failed, 11 when it was cancelled.
-    timeout
-        Stop waiting after this long ("90", "90s", "5m"): exit 124. The flow goes on.
-    key
-        An idempotency key: the same key gives the same flow.
-    delay
-        Start no sooner than this ("30s", "5m", "2h").
-    queue
-        Another queue for nodes that name none.
-    priority
-        Another priority for nodes that name none; higher is sooner.
+    Args:
+        name: The flow's name, as the app declares it; with --file, what to call this one.
+        values: An input as name=value: JSON where the value reads as JSON, else text. May be given several times.
+        file: A DAG as data: a JSON file with its `nodes`, of tasks that the app declares, and perhaps `on_failure`.
+        wait: Follow the flow until it is over. Exit 10 when it failed, 11 when it was cancelled.
+        timeout: Stop waiting after this long ("90", "90s", "5m"): exit 124. The flow goes on.
+        key: An idempotency key: the same key gives the same flow.
+        delay: Start no sooner than this ("30s", "5m", "2h").
+        queue: Another queue for nodes that name none.
+        priority: Another priority for nodes that name none; higher is sooner.
     """
     inputs = named_values(values, "--input")
     limit_s = seconds_of(timeout)
@@ -124,12 +114,9 @@ def _wait(call: Call, engine: Inside, flow_id: str, limit_s: float | None) -> in
 async def watch(flow_id: Annotated[str, Parameter(name="ID")], /, *, timeout: Timeout = None, call: Call) -> int:
     """Follow a flow's nodes until it is over. Exit codes as of `flow run --wait`.
 
-    Parameters
-    ----------
-    flow_id
-        The flow's id.
-    timeout
-        Stop after this long ("90", "90s", "5m"): exit 124. The flow goes on.
+    Args:
+        flow_id: The flow's id.
+        timeout: Stop after this long ("90", "90s", "5m"): exit 124. The flow goes on.
     """
     async with call.store() as store:
         return await follow(call, store, (await view_of(store, flow_id))["id"], seconds_of(timeout))
