@@ -30,11 +30,7 @@ class Report(NamedTuple):
 
 
 async def audit(
-    url: str,
-    *,
-    on_progress: Callable[[Progress], None] | None = None,
-    most: int = 1000,
-    processes: bool = True,
+    url: str, *, on_progress: Callable[[Progress], None] | None = None, most: int = 1000, processes: bool = True
 ) -> Report:
     """Check the database at an address, in constant memory: I1–I14 and the count over jobs, I19 over seals.
 

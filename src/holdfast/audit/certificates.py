@@ -40,10 +40,7 @@ async def prove(store: Store, job_id: str) -> dict[str, Any]:
         "lifecycle": table.to_dict(),
         "events": [_event(event, *seals[event.pos]) for event in events],
         "seals": [
-            {
-                **_plain(rows[number], Header._fields),
-                "proof": [node.hex() for node in proof(leaves, number - 1)],
-            }
+            {**_plain(rows[number], Header._fields), "proof": [node.hex() for node in proof(leaves, number - 1)]}
             for number in numbers
         ],
         "head": {"seal": newest.number, "root": newest.head.hex()},

@@ -63,8 +63,7 @@ class _Pass:
             self._tick(Progress("seals", seal.last_pos, end.last_pos if end else 0))
         if self._pruned != recorded:
             self._findings.log(
-                "conservation",
-                f"{recorded} events are on record as pruned, {self._pruned} sealed ones are gone",
+                "conservation", f"{recorded} events are on record as pruned, {self._pruned} sealed ones are gone"
             )
         left = len(self._buffer) - self._at
         return Covered(count, left + await self._reads.unsealed(self._read_pos))

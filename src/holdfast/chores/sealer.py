@@ -108,9 +108,5 @@ class Sealer:
         self._headers.append(header_leaf(header))
         manifest = pack(events, leaves)
         return SealRow(
-            *header[:6],
-            head=self._headers.root(),
-            purges=header.purges,
-            sealed_at_ms=now_ms,
-            manifest=manifest,
+            *header[:6], head=self._headers.root(), purges=header.purges, sealed_at_ms=now_ms, manifest=manifest
         )

@@ -101,8 +101,7 @@ class Story:
 
     def _a_death(self, tonight: Night, board: Board, crew: Crew, ledger: Path) -> None:
         self._act(
-            "2  A worker dies",
-            "Four print runs on two workers. One worker gets SIGKILL: no goodbye, no clean-up.",
+            "2  A worker dies", "Four print runs on two workers. One worker gets SIGKILL: no goodbye, no clean-up."
         )
         jobs = {f"print run {n}": tonight.print_run.submit(SHEETS, str(ledger)) for n in range(1, 5)}
         began_s = time.monotonic()

@@ -71,13 +71,7 @@ def timed_out(timeout_ms: int | None, job: Job, worker: str) -> o.Outcome:
 
 
 def failure_of(
-    error: BaseException,
-    kind: ErrorClass,
-    job: Job,
-    worker: str,
-    *,
-    code: str | None = None,
-    stage: str = "exec",
+    error: BaseException, kind: ErrorClass, job: Job, worker: str, *, code: str | None = None, stage: str = "exec"
 ) -> Failure:
     given = getattr(error, "context", None)
     context: dict[str, object] = {"attempt": job.attempt, "worker_id": worker}

@@ -48,12 +48,7 @@ class Worker:
     """Runs on the application's loop. `start`, then `stop`; nothing that it holds is lost in between."""
 
     def __init__(
-        self,
-        application: Application,
-        *,
-        queues: Queues | None = None,
-        concurrency: int = 10,
-        heartbeat: bool = True,
+        self, application: Application, *, queues: Queues | None = None, concurrency: int = 10, heartbeat: bool = True
     ) -> None:
         if process_main.inside:
             raise HoldfastError(

@@ -23,21 +23,11 @@ PIPELINE = Lifecycle(
         Transition(S.RUNNING, Do.PARTIAL, S.PARTIAL, "job_partial"),
         Transition(S.RUNNING, Do.FAIL, S.FAILED, "job_failed"),
         Transition(S.RUNNING, Do.CANCEL, S.CANCELLED, "job_cancelled"),
-        Transition(
-            S.RUNNING,
-            Do.TAKE_OVER,
-            S.RUNNING,
-            "job_taken_over",
-            opens_attempt=True,
-            counts_loss=True,
-        ),
+        Transition(S.RUNNING, Do.TAKE_OVER, S.RUNNING, "job_taken_over", opens_attempt=True, counts_loss=True),
         Transition(S.QUEUED, Do.EXPIRE, S.FAILED, "job_failed"),
         Transition(S.RUNNING, Do.EXPIRE, S.FAILED, "job_failed"),
     ),
     policies=Policies(
-        lease_ms=60 * SECOND_MS,
-        heartbeat_ms=20 * SECOND_MS,
-        lost=Lost.TAKE_OVER,
-        stale_after_ms=2 * HOUR_MS,
+        lease_ms=60 * SECOND_MS, heartbeat_ms=20 * SECOND_MS, lost=Lost.TAKE_OVER, stale_after_ms=2 * HOUR_MS
     ),
 )

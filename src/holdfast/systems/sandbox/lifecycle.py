@@ -35,24 +35,14 @@ SANDBOX = Lifecycle(
         Transition(S.ASSIGNED, Do.CANCEL, S.CANCELLED, "job_cancelled"),
         Transition(S.RUNNING, Do.CANCEL, S.CANCELLED, "job_cancelled"),
         *(
-            Transition(
-                state,
-                Do.TAKE_OVER,
-                state,
-                "job_taken_over",
-                opens_attempt=True,
-                counts_loss=True,
-            )
+            Transition(state, Do.TAKE_OVER, state, "job_taken_over", opens_attempt=True, counts_loss=True)
             for state in (S.ASSIGNED, S.RUNNING)
         ),
         *(Transition(state, Do.CLEAN, S.CLEANING, "job_cleaning") for state in ENDED),
         Transition(S.CLEANING, Do.CLEANED, S.CLEANED, "job_cleaned"),
     ),
     policies=Policies(
-        lease_ms=60 * SECOND_MS,
-        heartbeat_ms=20 * SECOND_MS,
-        lost=Lost.TAKE_OVER,
-        key_hold=KeyHold.UNTIL_CLEANED,
+        lease_ms=60 * SECOND_MS, heartbeat_ms=20 * SECOND_MS, lost=Lost.TAKE_OVER, key_hold=KeyHold.UNTIL_CLEANED
     ),
     initial=(S.QUEUED, S.WAITING),
 )

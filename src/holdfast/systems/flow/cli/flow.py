@@ -85,13 +85,7 @@ async def show(
 
 
 @app.command
-async def graph(
-    which: Annotated[str, Parameter(name="NAME|ID")],
-    /,
-    *,
-    mermaid: bool = False,
-    call: Call,
-) -> None:
+async def graph(which: Annotated[str, Parameter(name="NAME|ID")], /, *, mermaid: bool = False, call: Call) -> None:
     """Show what waits for what: of a declared flow by its name, before it runs, or of one that was started by its id.
 
     Args:
