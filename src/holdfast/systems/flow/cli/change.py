@@ -40,20 +40,13 @@ async def cancel(
 
     Several flows, and those that a name chooses, are only shown until --yes is said.
 
-    Parameters
-    ----------
-    ids
-        The flows' ids.
-    name
-        All flows of this name that are under way.
-    mode
-        soft asks the workers of running nodes to stop; hard takes the nodes from them.
-    reason
-        Why, as the events will say.
-    dry_run
-        Only show which.
-    yes
-        Do it, however many they are.
+    Args:
+        ids: The flows' ids.
+        name: All flows of this name that are under way.
+        mode: soft asks the workers of running nodes to stop; hard takes the nodes from them.
+        reason: Why, as the events will say.
+        dry_run: Only show which.
+        yes: Do it, however many they are.
     """
 
     dry = is_dry(ids, {"name": name}, dry_run=dry_run, yes=yes)
@@ -99,12 +92,9 @@ async def resume(
 ) -> None:
     """Bring a cancelled flow back: its cancelled nodes run, or wait, anew. Exit 5 when it is not cancelled.
 
-    Parameters
-    ----------
-    flow_id
-        The flow's id.
-    reason
-        Why, as the events will say.
+    Args:
+        flow_id: The flow's id.
+        reason: Why, as the events will say.
     """
 
     async with call.store() as store:
@@ -125,12 +115,9 @@ async def retry(
 
     Twice gives the same flow. Exit 5 while it is under way, or when it ended well.
 
-    Parameters
-    ----------
-    flow_id
-        The flow's id.
-    reason
-        Why, as the events will say.
+    Args:
+        flow_id: The flow's id.
+        reason: Why, as the events will say.
     """
     from holdfast.systems.flow.commands.retry import retry as go_on
 

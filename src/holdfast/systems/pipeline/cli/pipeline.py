@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 app = App(name="pipeline", help="Runs of pipelines: list, show, run, cancel.")
 Id = Annotated[str, Parameter(name="ID")]
+STATES = "Only runs in this state: PENDING, RUNNING, COMPLETED, PARTIAL, FAILED, CANCELLED. May be given several times."
+FIELDS = (
+    "A field of the config as name=value: JSON where the value reads as JSON, else text. May be given several times."
+)
 
 
 @app.command(name="list")
@@ -25,20 +29,15 @@ async def list_(
     name: Annotated[str | None, Parameter(name="NAME")] = None,
     /,
     *,
-    state: Annotated[list[str] | None, Parameter(name=["--state", "-s"])] = None,
+    state: Annotated[list[str] | None, Parameter(name=["--state", "-s"], help=STATES)] = None,
     limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 20,
     call: Call,
 ) -> None:
     """List runs, newest first, with the stage that each is at.
 
-    Parameters
-    ----------
-    name
-        Only runs of this pipeline.
-    state
-        Only runs in this state: PENDING, RUNNING, COMPLETED, PARTIAL, FAILED, CANCELLED. May be given several times.
-    limit
-        How many at most.
+    Args:
+        name: Only runs of this pipeline.
+        limit: How many at most.
     """
     from holdfast.systems.pipeline.views import pipeline_views
     from holdfast.views.listing import list_jobs
@@ -61,10 +60,8 @@ async def list_(
 async def show(run_id: Id, /, *, call: Call) -> None:
     """Show a run and its stages.
 
-    Parameters
-    ----------
-    run_id
-        The run's id.
+    Args:
+        run_id: The run's id.
     """
     async with call.store() as store:
         view = await view_of(store, run_id)
@@ -76,7 +73,7 @@ def run(
     name: Annotated[str, Parameter(name="NAME")],
     /,
     *,
-    config: Annotated[list[str] | None, Parameter(name=["--config", "-c"])] = None,
+    config: Annotated[list[str] | None, Parameter(name=["--config", "-c"], help=FIELDS)] = None,
     wait: Annotated[bool, Parameter(name=["--wait", "-w"])] = False,
     timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None,
     key: str | None = None,
@@ -84,18 +81,11 @@ def run(
 ) -> int:
     """Start a run and print its id; with --wait, its stages as they go, and its result.
 
-    Parameters
-    ----------
-    name
-        The pipeline's name, as the app declares it.
-    config
-        A field of the config as name=value: JSON where the value reads as JSON, else text. May be given several times.
-    wait
-        Follow the run until it is over. Exit 10 when it failed, 11 when it was cancelled.
-    timeout
-        Stop waiting after this long ("90", "90s", "5m"): exit 124. The run goes on.
-    key
-        An idempotency key: the same key gives the same run.
+    Args:
+        name: The pipeline's name, as the app declares it.
+        wait: Follow the run until it is over. Exit 10 when it failed, 11 when it was cancelled.
+        timeout: Stop waiting after this long ("90", "90s", "5m"): exit 124. The run goes on.
+        key: An idempotency key: the same key gives the same run.
     """
     from holdfast.systems.pipeline.declare.pipeline import pipeline_named
 
@@ -134,12 +124,9 @@ async def watch(
 ) -> int:
     """Follow a run's stages until it is over. Exit codes as of `pipeline run --wait`.
 
-    Parameters
-    ----------
-    run_id
-        The run's id.
-    timeout
-        Stop after this long ("90", "90s", "5m"): exit 124. The run goes on.
+    Args:
+        run_id: The run's id.
+        timeout: Stop after this long ("90", "90s", "5m"): exit 124. The run goes on.
     """
     async with call.store() as store:
         return await follow(call, store, (await view_of(store, run_id))["id"], seconds_of(timeout))
@@ -151,12 +138,9 @@ async def cancel(
 ) -> None:
     """Cancel a run: at once when it has not begun, else its stage is interrupted. Exit 5 when it is over.
 
-    Parameters
-    ----------
-    run_id
-        The run's id.
-    reason
-        Why; it is kept with the run.
+    Args:
+        run_id: The run's id.
+        reason: Why; it is kept with the run.
     """
     from holdfast.commands.cancel import cancel as cancel_job
 
