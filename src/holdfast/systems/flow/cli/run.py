@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from holdfast.cli.exits import Exit, UsageError
-from holdfast.cli.invocation import Call, Output
-from holdfast.cli.job.waiting import detached, exit_of_job, seconds_of
+from holdfast.cli.invocation import Call
+from holdfast.cli.job.follow import Followed
+from holdfast.cli.job.waiting import seconds_of
 from holdfast.cli.opened import plainly
 from holdfast.cli.pairs import named_values
 from holdfast.kernel.state import SUCCESSFUL
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from holdfast.systems.flow.handle import FlowHandle
     from holdfast.systems.flow.views.flow import View
 
-LOOK_EVERY_S = 0.2
 Timeout = Annotated[str | None, Parameter(name=["--timeout", "-t"])]
 
 
@@ -68,7 +66,7 @@ def run(
             if not handle.created:
                 call.say(f"a flow has this key: {handle.id}")
             if wait or timeout is not None:
-                return _wait(call, engine, handle.id, limit_s)
+                return FOLLOWED.wait(call, engine, handle.id, limit_s)
             view = handle.show()
         finally:
             engine.close()
@@ -101,16 +99,6 @@ def _read(file: Path) -> dict[str, Any]:
     return document
 
 
-def _wait(call: Call, engine: Inside, flow_id: str, limit_s: float | None) -> int:
-    async def followed() -> int:
-        return await follow(call, await engine.opened(), flow_id, limit_s)
-
-    try:
-        return engine.portal.call(followed())
-    except KeyboardInterrupt:
-        return detached(call, [flow_id])
-
-
 async def watch(flow_id: Annotated[str, Parameter(name="ID")], /, *, timeout: Timeout = None, call: Call) -> int:
     """Follow a flow's nodes until it is over. Exit codes as of `flow run --wait`.
 
@@ -118,63 +106,23 @@ async def watch(flow_id: Annotated[str, Parameter(name="ID")], /, *, timeout: Ti
         flow_id: The flow's id.
         timeout: Stop after this long ("90", "90s", "5m"): exit 124. The flow goes on.
     """
-    async with call.store() as store:
-        return await follow(call, store, (await view_of(store, flow_id))["id"], seconds_of(timeout))
+    return await FOLLOWED.watch(call, flow_id, timeout)
 
 
-async def follow(call: Call, store: Store, flow_id: str, limit_s: float | None) -> int:
-    """Show a flow's nodes until it is over: live on a terminal, a line for each that ends elsewhere."""
-    try:
-        async with asyncio.timeout(limit_s):
-            view = await (_live if call.err.is_terminal else _lines)(call, store, flow_id)
-    except TimeoutError:
-        call.say(f"{flow_id} has not ended after {limit_s:g} s; it goes on")
-        return Exit.WAIT_TIMED_OUT
-    except asyncio.CancelledError:
-        return detached(call, [flow_id])
-    await _tell(call, store, view)
-    job = await store.reads.get(flow_id)
-    return Exit.NOT_FOUND if job is None else exit_of_job(job)
+def _parts(view: View) -> Iterator[tuple[str, str, str]]:
+    for node in view["nodes"]:
+        if node["canonical_state"] not in ("waiting", "queued"):
+            why = f", {node['why']}" if node["why"] else ""
+            yield node["job_id"], node["canonical_state"], f"{title(node)}: {node['state']}{why}"
 
 
-async def _live(call: Call, store: Store, flow_id: str) -> View:
-    from rich.live import Live
-
-    with Live(console=call.err, refresh_per_second=8) as live:
-        async for view in _looks(store, flow_id):
-            live.update(nodes_table(view))
-    return view
+async def _result(store: Store, view: View) -> Any:
+    return await results_at_ends(store, view["id"]) if view["canonical_state"] in SUCCESSFUL else None
 
 
-async def _lines(call: Call, store: Store, flow_id: str) -> View:
-    last: dict[str, str] = {}
-    async for view in _looks(store, flow_id):
-        for node in view["nodes"]:
-            if node["canonical_state"] not in ("waiting", "queued", last.get(node["job_id"])):
-                last[node["job_id"]] = node["canonical_state"]
-                call.say(f"{title(node)}: {node['state']}{f', {why}' if (why := node['why']) else ''}")
-    return view
+def _ending(view: View) -> str:
+    why = "" if view["canonical_state"] in SUCCESSFUL else f"\nwhy: holdfast flow show {view['id']}"
+    return f"{view['id']} {view['state']}, {counts_words(view)}{why}"
 
 
-async def _looks(store: Store, flow_id: str) -> AsyncIterator[View]:
-    """The flow again and again until it is over; a large one less often, so that looking does not slow it down."""
-    while True:
-        since_s = time.monotonic()
-        view = await view_of(store, flow_id)
-        yield view
-        if view["finished_at"] is not None:
-            return
-        await asyncio.sleep(max(LOOK_EVERY_S, 4 * (time.monotonic() - since_s)))
-
-
-async def _tell(call: Call, store: Store, view: View) -> None:
-    """The result on stdout, how it ended on stderr; the whole flow as JSON."""
-    if call.is_json:
-        call.print_json(view)
-    elif call.output is Output.IDS:
-        call.print_ids([view["id"]])
-    elif view["canonical_state"] in SUCCESSFUL:
-        print(json.dumps(await results_at_ends(store, view["id"]), ensure_ascii=False))
-    call.say(f"{view['id']} {view['state']}, {counts_words(view)}")
-    if view["canonical_state"] not in SUCCESSFUL:
-        call.say(f"why: holdfast flow show {view['id']}")
+FOLLOWED = Followed(view_of, nodes_table, _parts, _result, _ending)

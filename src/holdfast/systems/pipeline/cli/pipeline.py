@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Call, Output
-from holdfast.cli.job.waiting import detached, seconds_of
+from holdfast.cli.job.waiting import seconds_of
 from holdfast.cli.opened import plainly
 from holdfast.cli.pairs import named_values
-from holdfast.systems.pipeline.cli.table import follow, runs_table, stages_table, view_of
-
-if TYPE_CHECKING:
-    from holdfast.runtime.inside import Inside
+from holdfast.systems.pipeline.cli.table import FOLLOWED, runs_table, stages_table, view_of
 
 app = App(name="pipeline", help="Runs of pipelines: list, show, run, cancel.")
 Id = Annotated[str, Parameter(name="ID")]
@@ -99,23 +96,13 @@ def run(
             if not handle.created:
                 call.say(f"a run is under way, or has this key: {handle.id}")
             if wait or timeout is not None:
-                return _wait(call, engine, handle.id, limit_s)
+                return FOLLOWED.wait(call, engine, handle.id, limit_s)
             view = handle.show()
         finally:
             engine.close()
     call.print_record(view, handle.id, handle.id)
     call.say(f"{view['state']} in {view['queue']}; `holdfast pipeline show {handle.id}`")
     return Exit.OK
-
-
-def _wait(call: Call, engine: Inside, run_id: str, limit_s: float | None) -> int:
-    async def followed() -> int:
-        return await follow(call, await engine.opened(), run_id, limit_s)
-
-    try:
-        return engine.portal.call(followed())
-    except KeyboardInterrupt:
-        return detached(call, [run_id])
 
 
 @app.command
@@ -128,8 +115,7 @@ async def watch(
         run_id: The run's id.
         timeout: Stop after this long ("90", "90s", "5m"): exit 124. The run goes on.
     """
-    async with call.store() as store:
-        return await follow(call, store, (await view_of(store, run_id))["id"], seconds_of(timeout))
+    return await FOLLOWED.watch(call, run_id, timeout)
 
 
 @app.command

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Call, Output
-from holdfast.cli.job.waiting import detached, exit_of_job
+from holdfast.cli.job.follow import Followed
 from holdfast.cli.render import long_time, pairs, rows, short_time, state_text, table
 from holdfast.systems.pipeline.views import View, pipeline_job, pipeline_views
 
 if TYPE_CHECKING:
     from holdfast.store.port import Store
 
-LOOK_EVERY_S = 0.2
 COLOURS = {
     "pending": "dim",
     "running": "bold cyan",
@@ -104,54 +99,20 @@ def _stage_words(stage: View) -> str:
     return stage["reason"] or ""
 
 
-async def follow(call: Call, store: Store, run_id: str, limit_s: float | None) -> int:
-    """Show a run's stages until it is over: live on a terminal, a line for each change elsewhere."""
-    try:
-        async with asyncio.timeout(limit_s):
-            view = await (_live if call.err.is_terminal else _lines)(call, store, run_id)
-    except TimeoutError:
-        call.say(f"{run_id} has not ended after {limit_s:g} s; it goes on")
-        return Exit.WAIT_TIMED_OUT
-    except asyncio.CancelledError:
-        return detached(call, [run_id])
-    _tell(call, view)
-    return exit_of_job(await pipeline_job(store, run_id))
+def _parts(view: View) -> Iterator[tuple[str, str, str]]:
+    for stage in view["stages"]:
+        if stage["status"] != "pending":
+            words = f", {words}" if (words := _stage_words(stage)) else ""
+            yield stage["name"], stage["status"], f"{stage['name']}: {stage['status']}{words}"
 
 
-async def _live(call: Call, store: Store, run_id: str) -> View:
-    from rich.live import Live
-
-    with Live(console=call.err, refresh_per_second=8) as live:
-        while True:
-            view = await view_of(store, run_id)
-            live.update(stages_table(view))
-            if view["finished_at"] is not None:
-                return view
-            await asyncio.sleep(LOOK_EVERY_S)
+async def _result(store: Store, view: View) -> Any:
+    return view["result"]
 
 
-async def _lines(call: Call, store: Store, run_id: str) -> View:
-    last: dict[str, str] = {}
-    while True:
-        view = await view_of(store, run_id)
-        for stage in view["stages"]:
-            if stage["status"] not in ("pending", last.get(stage["name"])):
-                last[stage["name"]] = stage["status"]
-                words = _stage_words(stage)
-                call.say(f"{stage['name']}: {stage['status']}{f', {words}' if words else ''}")
-        if view["finished_at"] is not None:
-            return view
-        await asyncio.sleep(LOOK_EVERY_S)
+def _ending(view: View) -> str:
+    error = view["error"]
+    return f"{view['id']} {view['state']}" + (f": {error['code']}: {error['message']}" if error else "")
 
 
-def _tell(call: Call, view: View) -> None:
-    """The result on stdout, how it ended on stderr; the whole run as JSON."""
-    if call.is_json:
-        call.print_json(view)
-    elif call.output is Output.IDS:
-        call.print_ids([view["id"]])
-    elif view["result"] is not None:
-        print(json.dumps(view["result"], ensure_ascii=False))
-    error: dict[str, Any] | None = view["error"]
-    why = f": {error['code']}: {error['message']}" if error else ""
-    call.say(f"{view['id']} {view['state']}{why}")
+FOLLOWED = Followed(view_of, stages_table, _parts, _result, _ending)
