@@ -10,13 +10,14 @@ from typing import Any
 from opentelemetry import context, propagate, trace
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 
+from holdfast.observe.subjects import SomeJob, Subject
 from holdfast.observe.traceparent import SpanPlace, is_trace_id
 
 _tracer = trace.get_tracer("holdfast")
 
 
 @contextmanager
-def sending(specs: Sequence[Any]) -> Iterator[SpanPlace | None]:
+def sending(specs: Sequence[Subject]) -> Iterator[SpanPlace | None]:
     """A span around a submit, and its place; None where nothing makes spans after all."""
     tasks = sorted({str(spec.task) for spec in specs})  # what is no text is refused later, with its reason
     name = f"send {tasks[0]}" if len(tasks) == 1 else "send"
@@ -70,7 +71,7 @@ class OpenSpan:
             self._span.set_status(StatusCode.ERROR)
 
 
-def processing(job: Any, sent: SpanPlace | None) -> OpenSpan:
+def processing(job: SomeJob, sent: SpanPlace | None) -> OpenSpan:
     """A span around a run, below the span that sent the job and linked to it."""
     about = _messaging("process", job.queue, job.task) | {
         "messaging.message.id": job.id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 # Versions to come may say more behind a dash; this one says exactly four things.
 SHAPE = re.compile(
@@ -34,7 +34,7 @@ def parse(text: str | None) -> SpanPlace | None:
     return None if found is None else SpanPlace(found[1], found[2], int(found[3], 16))
 
 
-def is_trace_id(text: str | None) -> bool:
+def is_trace_id(text: str | None) -> TypeGuard[str]:
     """Whether a trace id is one that others understand. Users may give their jobs any text for one."""
     return text is not None and TRACE.fullmatch(text) is not None
 

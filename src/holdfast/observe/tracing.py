@@ -8,53 +8,18 @@ It is never imported here: an application that wants spans has done so.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from holdfast.observe.current import Current, current
+from holdfast.observe.subjects import SomeJob, SomeSpec
 from holdfast.observe.traceparent import SpanPlace, into_options, is_trace_id, new_span_id, of_options, parse
 
 CORRELATION = "X-Correlation-Id"
-
-
-class TracedSpec(Protocol):
-    """What is needed of the kernel's: this package imports nothing of ours."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def task(self) -> str: ...
-    @property
-    def queue(self) -> str: ...
-    @property
-    def trace_id(self) -> str | None: ...
-    @property
-    def options(self) -> str | None: ...
-    @property
-    def _replace(self) -> Callable[..., Any]: ...
-
-
-class TracedJob(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def task(self) -> str: ...
-    @property
-    def queue(self) -> str: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def correlation_id(self) -> str | None: ...
-    @property
-    def trace_id(self) -> str | None: ...
-    @property
-    def options(self) -> str | None: ...
-
-
-S = TypeVar("S", bound=TracedSpec)
+S = TypeVar("S", bound=SomeSpec)
 
 
 def spans() -> Any:
@@ -132,7 +97,7 @@ class TracedRun:
             self.span.answered(status, route)
 
 
-def process(job: TracedJob) -> TracedRun:
+def process(job: SomeJob) -> TracedRun:
     """Around the run of a job's handler, wherever that runs."""
     place, maker = of_options(job.options, job.trace_id), spans()
     traceparent = None if place is None else str(place)
@@ -149,7 +114,7 @@ def request(method: str, path: str, traceparent: str | None, correlation_id: str
     return TracedRun(running, None if maker is None else maker.serving(method, path, place))
 
 
-def resumed(job: TracedJob, carried: Mapping[str, str]) -> TracedRun:
+def resumed(job: SomeJob, carried: Mapping[str, str]) -> TracedRun:
     """Around a handler in another process than its span: `carried` are the `headers` of that."""
     traceparent, maker = carried.get("traceparent"), spans()
     running = Current(job.trace_id, traceparent, job.correlation_id or job.id, job.id, job.attempt)
@@ -165,7 +130,7 @@ def headers() -> dict[str, str]:
         if "traceparent" not in found:
             if running.traceparent is not None:
                 found["traceparent"] = running.traceparent
-            elif running.trace_id is not None and is_trace_id(running.trace_id):
+            elif is_trace_id(running.trace_id):
                 found["traceparent"] = str(SpanPlace(running.trace_id, new_span_id()))
         if running.correlation_id is not None:
             # Users may correlate by any text; a header holds visible ASCII.

@@ -13,37 +13,12 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Protocol
 
 from holdfast.observe import redact
+from holdfast.observe.subjects import SomeJob, SomeSpec, Subject
 
 REMEMBERED = 20_000
 
 logger = logging.getLogger("holdfast.transition")
 _origins: dict[str, dict[str, str]] = {}
-
-
-class LoggedSpec(Protocol):
-    """What is needed of the kernel's: this package imports nothing of ours."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def reason(self) -> str | None: ...
-    @property
-    def correlation_id(self) -> str | None: ...
-    @property
-    def trace_id(self) -> str | None: ...
-
-
-class LoggedJob(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def correlation_id(self) -> str | None: ...
-    @property
-    def trace_id(self) -> str | None: ...
 
 
 class Row(Protocol):
@@ -57,7 +32,7 @@ class Row(Protocol):
     def opens_attempt(self) -> bool: ...
 
 
-class LoggedMove(Protocol):
+class SomeMove(Protocol):
     @property
     def job_id(self) -> str: ...
     @property
@@ -66,14 +41,14 @@ class LoggedMove(Protocol):
     def reason(self) -> str | None: ...
 
 
-class LoggedChange(Protocol):
+class SomeChange(Protocol):
     @property
     def path(self) -> Sequence[Row]: ...
     @property
-    def moves(self) -> Sequence[LoggedMove]: ...
+    def moves(self) -> Sequence[SomeMove]: ...
 
 
-def submitted(made: Iterable[tuple[LoggedSpec, str]]) -> None:
+def submitted(made: Iterable[tuple[SomeSpec, str]]) -> None:
     """Jobs that were created, each with its event's type."""
     if logger.isEnabledFor(logging.INFO):
         for spec, event in made:
@@ -81,7 +56,7 @@ def submitted(made: Iterable[tuple[LoggedSpec, str]]) -> None:
             _say(spec.id, None, spec.state, spec.reason, 1, event)
 
 
-def claimed(jobs: Iterable[LoggedJob], path: Sequence[Row], reason: str | None = None) -> None:
+def claimed(jobs: Iterable[SomeJob], path: Sequence[Row], reason: str | None = None) -> None:
     """Jobs as they stand after a path that ends with their lease."""
     if logger.isEnabledFor(logging.INFO):
         for job in jobs:
@@ -90,7 +65,7 @@ def claimed(jobs: Iterable[LoggedJob], path: Sequence[Row], reason: str | None =
                 _say(job.id, str(row.source), str(row.target), reason, job.attempt, row.event)
 
 
-def applied(changes: Iterable[LoggedChange], moved: Container[str]) -> None:
+def applied(changes: Iterable[SomeChange], moved: Container[str]) -> None:
     """Those moves of these changes that took effect."""
     if not logger.isEnabledFor(logging.INFO):
         return
@@ -104,7 +79,7 @@ def applied(changes: Iterable[LoggedChange], moved: Container[str]) -> None:
                 _say(move.job_id, str(row.source), str(row.target), move.reason, attempt, row.event)
 
 
-def _remember(job: LoggedSpec | LoggedJob) -> None:
+def _remember(job: Subject) -> None:
     if len(_origins) >= REMEMBERED:
         _origins.clear()
     ids = {"correlation_id": job.correlation_id or job.id, "trace_id": job.trace_id}
