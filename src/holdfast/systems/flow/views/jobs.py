@@ -9,14 +9,12 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.state import Canonical
 from holdfast.store.port import Store
-from holdfast.systems.flow.views.graph import flow_graph_view
+from holdfast.systems.flow.views.flow import flow_graph_view
 from holdfast.systems.flow.views.run import results_at_ends
-from holdfast.systems.flow.views.seen import flow_seen, node_seen
-from holdfast.systems.flow.views.words import flow_words, node_helps, words_of_node
+from holdfast.systems.flow.views.words import flow_words, node_words
 from holdfast.views.job import iso
-from holdfast.views.of_systems import NO_WORDS, Views, Words
+from holdfast.views.of_systems import Views, Words
 
 
 class FlowViews(Views):
@@ -38,14 +36,7 @@ class FlowViews(Views):
         }
 
     async def words(self, store: Store, job: Job, last: Event | None) -> Words:
-        if job.lifecycle != FLOW.name:
-            node = await node_seen(store, job, last)
-            return NO_WORDS if node is None else Words(words_of_node(job, node), node_helps(job, node))
-        flow = await flow_seen(store, job)
-        if flow is None:
-            return NO_WORDS
-        resume = f"holdfast flow resume {job.id}" if job.state == Canonical.CANCELLED else None
-        return Words(*(flow_words(job, flow) or (None, resume)))
+        return await flow_words(store, job) if job.lifecycle == FLOW.name else await node_words(store, job, last)
 
     async def graph(self, store: Store, job: Job) -> dict[str, Any] | None:
         return await flow_graph_view(store, job)

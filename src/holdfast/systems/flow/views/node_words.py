@@ -8,11 +8,13 @@ from typing import NamedTuple
 from holdfast.kernel.graph.dag import Join, JoinKind
 from holdfast.kernel.graph.readiness import BRANCH_NOT_TAKEN, FLOW_FAILED, UPSTREAM_FAILED
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
-from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import OVER, RANK, SUCCESSFUL, Canonical
+from holdfast.store.port import NodeRow
 
 NAMED = 5
 """Of many no more are named."""
+EXPLAINED = (Canonical.WAITING, Canonical.SKIPPED, Canonical.CANCELLED)
+"""The states that a node is in because of others."""
 
 
 class Before(NamedTuple):
@@ -40,31 +42,35 @@ class Beside(NamedTuple):
     """Of a node that was cancelled with its flow: the nodes that failed."""
 
 
+def went_wrong(row: NodeRow) -> bool:
+    return RANK[row.state] >= OVER and row.state not in SUCCESSFUL and row.state != Canonical.CANCELLED
+
+
 def title(name: str, item: int | None) -> str:
     return name if item is None else f"{name}[{item}]"
 
 
-def why(state: str, node: Beside, table: Lifecycle = WORKFLOW) -> str | None:
+def why(state: str, node: Beside) -> str | None:
     """The words for a node that waits, was skipped or was cancelled; None for all others."""
-    return because(state, node, table) or (node.reason if state in (Canonical.SKIPPED, Canonical.CANCELLED) else None)
+    return because(state, node) or (node.reason if state in (Canonical.SKIPPED, Canonical.CANCELLED) else None)
 
 
-def because(state: str, node: Beside, table: Lifecycle = WORKFLOW) -> str | None:
+def because(state: str, node: Beside) -> str | None:
     """The same where others are behind it; None where it is its own handler's word, or a person's."""
     match state:
         case Canonical.WAITING:
-            return waits(node, table)
+            return waits(node)
         case Canonical.SKIPPED | Canonical.CANCELLED if cause := _cause(node):
             return f"{state} because {cause} ({node.reason})"
         case _:
             return None
 
 
-def waits(node: Beside, table: Lifecycle = WORKFLOW) -> str:
+def waits(node: Beside) -> str:
     pending = [each for each in node.before if RANK[each.state] < OVER]
     if not pending:
         return "waits for those before it"
-    names = listed(f"{each.title} ({table.state(each.state)})" for each in pending)
+    names = listed(f"{each.title} ({WORKFLOW.state(each.state)})" for each in pending)
     return f"waits for {names}{_manner(node.join, len(node.before))}"
 
 

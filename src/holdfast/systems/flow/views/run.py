@@ -78,7 +78,7 @@ async def graph_of(store: Store, run: Run) -> Drawn:
 
 
 def drawn(run: Run, declared: Mapping[str, Node]) -> Drawn:
-    """`told` are the nodes that say more of themselves than the ways between them do, by job id."""
+    """`declared` are the nodes that say more of themselves than the ways between them do, by job id."""
     names = {node.job_id: node.name for node in (*run.kept, *run.nodes)}
     after: dict[str, dict[str, None]] = defaultdict(dict)
     for way in run.ways:

@@ -2,78 +2,92 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
+from holdfast.kernel.event import Event
+from holdfast.kernel.graph.readiness import FLOW_FAILED
 from holdfast.kernel.job import Job
 from holdfast.kernel.state import SUCCESSFUL, Canonical
-from holdfast.store.port import FlowRow
-from holdfast.systems.flow.views.node_words import Beside, because, listed
-from holdfast.views.phrases import count, span
+from holdfast.store.port import FlowRow, Graph, NodeRow, Parent, Store
+from holdfast.systems.flow.views.node_words import EXPLAINED, NAMED, Before, Beside, because, listed, title, went_wrong
+from holdfast.views.of_systems import NO_WORDS, Words
+from holdfast.views.phrases import count, error_of, span
+
+READY = (Canonical.QUEUED, Canonical.RETRY_PENDING)
 
 
-class NodeSeen(NamedTuple):
-    """A node: what it stands beside, and the flow that it is part of."""
-
-    beside: Beside
-    flow_id: str
-    flow_state: str
-
-
-class FlowSeen(NamedTuple):
-    """A flow's counts, and a few of its nodes by how they stand."""
-
-    counts: FlowRow
-    running: tuple[str, ...] = ()
-    ready: tuple[str, ...] = ()
-    bad: tuple[str, ...] = ()
-    """Those that went wrong, each with its error."""
-    next_id: str | None = None
-    """The job of a node that is ready."""
-    retried_as: str | None = None
-
-
-def words_of_node(job: Job, node: NodeSeen) -> str | None:
-    """None where a node is explained as any job is: where no other node is behind it."""
-    return because(job.state, node.beside)
+async def node_words(store: Store, job: Job, last: Event | None) -> Words:
+    """NO_WORDS for a job that is no node; no sentence for one that is explained as any job is: none other is behind it."""
+    found = await store.graph.node(job.id)
+    if found is None:
+        return NO_WORDS
+    flow_id, reads = found[0], store.graph
+    before: list[Before] = []
+    if job.state in EXPLAINED:
+        before = [await _before(reads, parent) for parent in await reads.parents(job.id)]
+    reason = last.reason if last is not None else None
+    failed: list[str] = []
+    if reason == FLOW_FAILED and job.state == Canonical.CANCELLED:
+        failed = [_title(row) for row in await reads.nodes(flow_id) if went_wrong(row)]
+    beside = Beside(tuple(before), await reads.join(job.id), reason, job.started_at_ms is not None, tuple(failed))
+    flow = await store.reads.get(flow_id)
+    # A node does not come back by itself: what helps is done to its flow.
+    helps = "show"
+    if flow is not None and flow.state == Canonical.FAILED and job.state not in SUCCESSFUL:
+        helps = "retry"
+    elif flow is not None and flow.state == job.state == Canonical.CANCELLED:
+        helps = "resume"
+    return Words(because(job.state, beside), f"holdfast flow {helps} {flow_id}")
 
 
-def node_helps(job: Job, node: NodeSeen) -> str:
-    """A node does not come back by itself: what helps is done to its flow."""
-    if node.flow_state == Canonical.FAILED and job.state not in SUCCESSFUL:
-        return f"holdfast flow retry {node.flow_id}"
-    if node.flow_state == Canonical.CANCELLED and job.state == Canonical.CANCELLED:
-        return f"holdfast flow resume {node.flow_id}"
-    return f"holdfast flow show {node.flow_id}"
+async def _before(reads: Graph, parent: Parent) -> Before:
+    chose = [name for name, cut in await reads.children(parent.job_id) if not cut] if parent.not_taken else []
+    return Before(parent.name, parent.item, parent.state, bool(parent.not_taken), tuple(chose))
 
 
-def flow_words(job: Job, flow: FlowSeen) -> tuple[str, str] | None:
-    """The sentence, and the command that helps; None for one that was cancelled and not retried."""
-    nodes = flow.counts
+async def flow_words(store: Store, job: Job) -> Words:
+    """NO_WORDS when its counts were removed; no sentence for one that was cancelled and not retried."""
+    counts = (await store.graph.counts([job.id])).get(job.id)
+    if counts is None:
+        return NO_WORDS
+    nodes = [] if job.state in SUCCESSFUL else await store.graph.nodes(job.id)
+    failures = await _failures(store, counts, nodes)
+    again = None if job.state == Canonical.WAITING else await store.graph.retried_as(job)
+    if again is not None:
+        how = failures if job.state == Canonical.FAILED else "it was cancelled"
+        return Words(f"{how}; it goes on as flow {again.id}", f"holdfast job explain {again.id}")
     show = f"holdfast flow show {job.id}"
-    if flow.retried_as is not None:
-        how = _failures(flow) if job.state == Canonical.FAILED else "it was cancelled"
-        return f"{how}; it goes on as flow {flow.retried_as}", f"holdfast job explain {flow.retried_as}"
     match job.state:
         case Canonical.WAITING:
-            counts = [f"{nodes.nodes - nodes.open} of {count(nodes.nodes, 'node')} ended", *_under_way(flow)]
-            wrong = [_failures(flow)] if nodes.failed else []
-            stuck = flow.next_id is not None and not flow.running
-            return "; ".join([", ".join(counts), *wrong]), f"holdfast job explain {flow.next_id}" if stuck else show
+            running = [_title(row) for row in nodes if row.state == Canonical.RUNNING]
+            ready = [row for row in nodes if row.state in READY]
+            parts = [f"{counts.nodes - counts.open} of {count(counts.nodes, 'node')} ended"]
+            parts += [f"{listed(running)} {'runs' if len(running) == 1 else 'run'}"] if running else []
+            parts += [f"{listed(map(_title, ready))} {'is' if len(ready) == 1 else 'are'} ready"] if ready else []
+            sentence = "; ".join([", ".join(parts), *([failures] if counts.failed else [])])
+            if running or not ready:
+                return Words(sentence, show)
+            return Words(sentence, f"holdfast job explain {min(ready, key=lambda row: row.due_at_ms).job_id}")
         case Canonical.SUCCEEDED:
             took = span((job.finished_at_ms or 0) - job.created_at_ms)
-            return f"all of {count(nodes.nodes, 'node')} ended after {took}", show
+            return Words(f"all of {count(counts.nodes, 'node')} ended after {took}", show)
         case Canonical.FAILED:
-            return _failures(flow), f"holdfast flow retry {job.id}"
+            return Words(failures, f"holdfast flow retry {job.id}")
+        case Canonical.CANCELLED:
+            return Words(None, f"holdfast flow resume {job.id}")
         case _:
-            return None
+            return NO_WORDS
 
 
-def _under_way(flow: FlowSeen) -> list[str]:
-    running = [f"{listed(flow.running)} {'runs' if len(flow.running) == 1 else 'run'}"] if flow.running else []
-    ready = [f"{listed(flow.ready)} {'is' if len(flow.ready) == 1 else 'are'} ready"] if flow.ready else []
-    return running + ready
+async def _failures(store: Store, counts: FlowRow, nodes: Sequence[NodeRow]) -> str:
+    """How many nodes failed, and what went wrong in each; of many in those alone that are named."""
+    bad = [row for row in nodes if went_wrong(row)]
+    jobs = await store.reads.get_many([row.job_id for row in bad[:NAMED]]) if bad else []
+    errors = {job.id: error_of(job.outcome) for job in jobs}
+    failed = f"{counts.failed} of {count(counts.nodes, 'node')} failed"
+    named = listed(f"{_title(row)} ({errors.get(row.job_id) or row.state})" for row in bad)
+    return f"{failed}: {named}" if bad else failed
 
 
-def _failures(flow: FlowSeen) -> str:
-    failed = f"{flow.counts.failed} of {count(flow.counts.nodes, 'node')} failed"
-    return f"{failed}: {listed(flow.bad)}" if flow.bad else failed
+def _title(row: NodeRow) -> str:
+    return title(row.name, row.item)
