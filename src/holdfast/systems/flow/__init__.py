@@ -10,7 +10,7 @@ SYSTEM = System(
     lifecycles=("holdfast.kernel.graph.workflow_lifecycle:WORKFLOW", "holdfast.kernel.graph.flow_lifecycle:FLOW"),
     views="holdfast.systems.flow.views.jobs:VIEWS",
     fields="holdfast.systems.flow.fields:NodeFields",
-    routes=("holdfast.systems.flow.routes.flows:router", "holdfast.systems.flow.routes.change:router"),
+    routes=("holdfast.systems.flow.routes.flows:router",),
     cli={
         "flow": Noun(
             "holdfast.systems.flow.cli.flow:app",

@@ -1,9 +1,13 @@
-"""/flows: start a flow by its name or as data, list flows, show one with its nodes."""
+"""/flows: start one by its name or as data, list them, show one with its nodes; cancel, resume and retry it.
+
+A repeat of a change under its key has no second effect.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from collections.abc import Awaitable
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
@@ -11,36 +15,48 @@ from starlette.responses import Response
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep, StoreDep
-from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
+from holdfast.api.jobs.idempotency import Once, OnceDep, Reply, reply
+from holdfast.api.jobs.replies import IfMatch, versions_of
 from holdfast.api.problems.kinds import Problem, missing, refusal
 from holdfast.api.shapes import jobs as schemas
+from holdfast.api.shapes.bodies import Cancel, Why
 from holdfast.api.shapes.forms import Asker, origin_of
 from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of, known_only
+from holdfast.kernel import decisions
+from holdfast.kernel.decisions import Decide
 from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
 from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.runtime.inside import Inside
 from holdfast.runtime.task import Options
-from holdfast.store.port import Ask, Facts, Store
+from holdfast.store.port import Ask, Facts
+from holdfast.systems.flow.commands.retry import flow_job, go_on
 from holdfast.systems.flow.commands.submit import store_flow
 from holdfast.systems.flow.declare.document import Sent, packed, read
 from holdfast.systems.flow.declare.flow import flows_of
 from holdfast.systems.flow.routes.schemas import Flow, FlowJob, MadeFlow, NewFlow
 from holdfast.systems.flow.views.flow import flow_view, flow_views, summary
-from holdfast.systems.flow.views.run import Run, run_of
+from holdfast.systems.flow.views.run import run_of
 from holdfast.tasks.signature import ArgumentsError, Signature
 from holdfast.views.listing import FilterError, list_jobs
 
 STEPS = 20_000
 OF_THE_FLOW = {"input", "nodes", "on_failure"}
+T = TypeVar("T")
 EXISTS = "a flow with this key exists already; it is the answer, and nothing was created"
 router = APIRouter(tags=["flows"])
-ANSWERS: dict[int | str, dict[str, Any]] = {
+Answers = dict[int | str, dict[str, Any]]
+AS_MADE: Answers = {
     200: {"model": MadeFlow, "description": "It exists already (`created` is false)."},
     201: {"model": MadeFlow, "description": "Created. `Location` says where it is."},
 }
+AS_A_FLOW: Answers = {200: {"model": FlowJob}}
+AS_RETRIED: Answers = {
+    200: {"model": MadeFlow, "description": "It was retried before."},
+    201: {"model": MadeFlow, "description": "The flow that goes on with it."},
+}
 
 
-@router.post("/flows/{flow}", status_code=201, responses=ANSWERS)
+@router.post("/flows/{flow}", status_code=201, responses=AS_MADE)
 @needs(Scope.WRITE, "duplicate_key")
 async def start(
     request: Request,
@@ -143,12 +159,58 @@ async def show_flow(
 ) -> dict[str, Any]:
     """Show a flow: its nodes, since when each could run, when it ran and why it did not, and the ways between them."""
     known_only(request, set())
-    return await flow_view(store, await flow_of(store, id))
+    return await flow_view(store, await _found(run_of(store, id), id))
 
 
-async def flow_of(store: Store, flow_id: str) -> Run:
-    """The flow with this id, or a problem."""
+async def _found(looking: Awaitable[T], flow_id: str) -> T:
+    """What is found of the flow with this id, or a problem."""
     try:
-        return await run_of(store, flow_id)
+        return await looking
     except NotFoundError:
         raise missing("flow", flow_id, "GET /api/flows lists those that there are") from None
+
+
+async def _change(once: Once, flow_id: str, decide: Decide, if_match: str | None) -> Response:
+    flow = await _found(flow_job(once.store, flow_id), flow_id)
+
+    async def change(ask: Ask) -> Facts:
+        return await once.store.jobs.change([flow.id], decide, ask)
+
+    return await once.run(change, lambda done: flow_reply(done, flow.id), versions_of(if_match))
+
+
+@router.post("/flows/{id}/cancel", responses=AS_A_FLOW)
+@needs(Scope.WRITE)
+async def cancel(
+    request: Request, id: str, once: OnceDep, body: Cancel | None = None, if_match: IfMatch = None
+) -> Response:
+    """Cancel a flow: its nodes at once where no worker has them, else by asking. It ends with the last of them."""
+    known_only(request, set())
+    asked = body or Cancel()
+    return await _change(once, id, decisions.cancel(asked.reason or "cancelled", asked.mode), if_match)
+
+
+@router.post("/flows/{id}/resume", responses=AS_A_FLOW)
+@needs(Scope.WRITE, "duplicate_key")
+async def resume(
+    request: Request, id: str, once: OnceDep, body: Why | None = None, if_match: IfMatch = None
+) -> Response:
+    """Bring a cancelled flow back: its cancelled nodes run, or wait, anew."""
+    known_only(request, set())
+    return await _change(once, id, decisions.resume((body and body.reason) or "resumed"), if_match)
+
+
+@router.post("/flows/{id}/retry", status_code=201, responses=AS_RETRIED)
+@needs(Scope.WRITE)
+async def retry(
+    request: Request, id: str, once: OnceDep, body: Why | None = None, if_match: IfMatch = None
+) -> Response:
+    """Make the flow that goes on where this one failed or was cancelled: what ended well is not run again."""
+    known_only(request, set())
+    flow = await _found(flow_job(once.store, id), id)
+    reason = (body and body.reason) or "retried"
+
+    async def retry(ask: Ask) -> Facts:
+        return await go_on(once.store, flow.id, reason, once.actor, ask)
+
+    return await once.run(retry, lambda done: made_flow(done, "it was retried before"), versions_of(if_match))

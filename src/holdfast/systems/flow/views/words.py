@@ -17,7 +17,7 @@ READY = (Canonical.QUEUED, Canonical.RETRY_PENDING)
 
 
 async def node_words(store: Store, job: Job, last: Event | None) -> Words:
-    """NO_WORDS for a job that is no node; no sentence for one that is explained as any job is: none other is behind it."""
+    """NO_WORDS for a job that is no node; no sentence where no other node is behind it."""
     found = await store.graph.node(job.id)
     if found is None:
         return NO_WORDS
