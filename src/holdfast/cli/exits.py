@@ -49,6 +49,11 @@ def exit_of(error: HoldfastError) -> Exit:
             return Exit.ERROR
 
 
+def refuse_limit(limit: int, largest: int) -> None:
+    if not 1 <= limit <= largest:
+        raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {largest}")
+
+
 def one_line(text: object) -> str:
     """Words of a parser or a database, which like to spread over several lines."""
     return " ".join(str(text).split())

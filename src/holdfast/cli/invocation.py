@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -20,8 +20,11 @@ from holdfast.config import DEFAULT_DB, Settings, load
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from holdfast.cli.render import Column, View
     from holdfast.runtime.inside import Inside
     from holdfast.store.port import Store
+
+    Columns = Iterable[Column] | Callable[[int], Iterable[Column]]  # some depend on how wide a table may be
 
 WIDE = 160
 """Columns where there is no terminal to ask: a table in a file or a pipe should not be cut at 80."""
@@ -108,6 +111,40 @@ class Invocation:
     def print_ids(self, ids: Iterable[object]) -> None:
         for identity in ids:
             print(identity)
+
+    def print_list(
+        self, views: Sequence[View], identity: str, columns: Columns, nothing: str = "", hint: str = ""
+    ) -> None:
+        """Many things, in the form that was asked for. Without any `nothing` is said; `hint` behind a table."""
+        if self.is_json:
+            self.print_json(list(views))
+        elif self.output is Output.IDS:
+            self.print_ids(view[identity] for view in views)
+        elif nothing and not views:
+            self.say(nothing)
+        else:
+            from holdfast.cli.render import listed
+
+            self.print(listed(list(columns(self.out.width) if callable(columns) else columns), views))
+            if hint:
+                self.say(hint)
+
+    def print_page(
+        self,
+        views: Sequence[View],
+        next_cursor: str | None,
+        identity: str,
+        columns: Columns,
+        nothing: str,
+        hint: str = "",
+    ) -> None:
+        """A part of a list, and how to go on."""
+        if self.output is Output.JSON:
+            self.print_json({"items": list(views), "next_cursor": next_cursor})
+            return
+        self.print_list(views, identity, columns, nothing, hint)
+        if next_cursor:
+            self.say(f"more: --cursor {next_cursor}")
 
     @asynccontextmanager
     async def store(self) -> AsyncIterator[Store]:

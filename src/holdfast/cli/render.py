@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.kernel.state import Canonical as S
+
+View = Mapping[str, Any]
+"""A thing as the outside sees it."""
 
 COLOURS: dict[str, str] = {
     S.WAITING: "dim",
@@ -29,6 +32,33 @@ COLOURS: dict[str, str] = {
     S.CLEANING: "dim",
     S.CLEANED: "dim",
 }
+
+
+class Column(NamedTuple):
+    """A column of a table, and what it shows of each thing."""
+
+    head: str
+    of: str | Callable[[View], str | Text] = ""
+    """The name of a field, where it is not the head. A time is made short."""
+    right: bool = False
+    whole: bool = False
+    cut: bool = False
+
+    def cell(self, view: View) -> str | Text:
+        if callable(self.of):
+            return self.of(view)
+        name = self.of or self.head
+        value = view[name]
+        if name == "at" or name.endswith("_at"):
+            return short_time(value)
+        return "" if value is None else str(value)
+
+
+def listed(columns: Sequence[Column], views: Iterable[View]) -> Table:
+    """A line for each thing."""
+    heads = [column.head for column in columns]
+    ways = {way: [each.head for each in columns if getattr(each, way)] for way in ("right", "whole", "cut")}
+    return rows(table(*heads, **ways), ([column.cell(view) for column in columns] for view in views))
 
 
 def table(*columns: str, right: Iterable[str] = (), whole: Iterable[str] = (), cut: Iterable[str] = ()) -> Table:

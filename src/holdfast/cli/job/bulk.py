@@ -10,8 +10,8 @@ from cyclopts import Parameter
 from holdfast.cli.exits import UsageError
 from holdfast.cli.invocation import Call, Output
 
-DryRun = Annotated[bool, Parameter(name="--dry-run")]
-Yes = Annotated[bool, Parameter(name=["--yes", "-y"])]
+DryRun = Annotated[bool, Parameter(name="--dry-run", help="Only show which.")]
+Yes = Annotated[bool, Parameter(name=["--yes", "-y"], help="Do it, however many they are.")]
 Ids = Annotated[str, Parameter(name="ID")]
 
 

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Call
 from holdfast.cli.job.bulk import DryRun, Ids, Yes, is_dry, tell
-from holdfast.cli.job.waiting import get
+from holdfast.cli.job.waiting import JobId, get
 from holdfast.commands import cancel as cancel_command
 from holdfast.commands import delete as delete_command
 from holdfast.commands import resume as resume_command
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 PAGE = 500
 ACTOR = "cli"
-JobId = Annotated[str, Parameter(name="ID")]
 
 
 async def cancel(
@@ -52,8 +51,6 @@ async def cancel(
         lifecycle: Jobs that follow this lifecycle.
         mode: soft asks a running job's worker to stop; hard takes the job from it.
         reason: Why, as the job's events will say.
-        dry_run: Only show which.
-        yes: Do it, however many they are.
     """
 
     filters = {"state": state, "task": task, "queue": queue, "lifecycle": lifecycle}
@@ -114,7 +111,6 @@ async def resume(job_id: JobId, /, *, reason: str = "resumed from the command li
     """Bring a cancelled job back, where its lifecycle allows that.
 
     Args:
-        job_id: The job's id.
         reason: Why, as the job's events will say.
     """
 
@@ -131,7 +127,6 @@ async def retry(job_id: JobId, /, *, reason: str = "retried from the command lin
     A new job names the old one as its parent, and is printed in its place.
 
     Args:
-        job_id: The job's id.
         reason: Why, as the job's events will say.
     """
     from holdfast.commands.anew import checker
@@ -154,8 +149,6 @@ async def delete(*ids: Ids, dry_run: DryRun = False, yes: Yes = False, call: Cal
 
     Args:
         ids: The jobs' ids.
-        dry_run: Only show which.
-        yes: Do it, however many they are.
     """
 
     dry = is_dry(ids, {}, dry_run=dry_run, yes=yes)

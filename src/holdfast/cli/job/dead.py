@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 from rich.text import Text
 
-from holdfast.cli.exits import UsageError
-from holdfast.cli.invocation import Call, Output
-from holdfast.cli.render import rows, short_time, table
+from holdfast.cli.exits import UsageError, refuse_limit
+from holdfast.cli.invocation import Call
+from holdfast.cli.render import Column, View
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from holdfast.store.port import Wanted
 
@@ -50,71 +50,40 @@ async def list_(
     """
     from holdfast.views.letters import letter_view
 
-    if not 1 <= limit <= LARGEST:
-        raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {LARGEST}")
+    refuse_limit(limit, LARGEST)
     wanted = wanted_of(reason_code, stage, task, group)._replace(resolved=None if everything else False)
     async with call.store() as store:
         page = await store.admin.dead.page(wanted, limit=limit, cursor=cursor)
     views = [letter_view(letter) for letter in page.items]
-    match call.output:
-        case Output.JSON:
-            call.print_json({"items": views, "next_cursor": page.next_cursor})
-            return
-        case Output.JSONL:
-            call.print_json(views)
-        case Output.IDS:
-            call.print_ids(view["job_id"] for view in views)
-        case Output.TABLE:
-            if views:
-                call.print(_letters(views, everything))
-                call.say("`holdfast dead replay ID` submits one again, with --edit name=value changed")
-            else:
-                call.say("no dead letters" if everything else "no dead letters wait")
-    if page.next_cursor:
-        call.say(f"more: --cursor {page.next_cursor}")
+    hint = "`holdfast dead replay ID` submits one again, with --edit name=value changed"
+    nothing = "no dead letters" if everything else "no dead letters wait"
+    call.print_page(views, page.next_cursor, "job_id", _columns(everything), nothing, hint)
 
 
-def _letters(views: Sequence[dict[str, Any]], everything: bool) -> Any:
-    last = ["resolution"] if everything else []
-    made = table(
-        "job",
-        "task",
-        "reason",
-        "stage",
-        "tries",
-        "at",
-        *last,
-        "last error",
-        right=["tries"],
-        whole=["job", "reason", "stage", "tries", "at", *last],
-        cut=["task", "last error"],
-    )
-    return rows(
-        made,
-        (
-            [
-                view["job_id"],
-                view["task"],
-                Text(view["reason_code"], "red" if view["resolution"] is None else "dim"),
-                view["stage"],
-                str(view["attempts"]),
-                short_time(view["at"]),
-                *([_became(view)] if everything else []),
-                _error(view),
-            ]
-            for view in views
-        ),
-    )
+def _columns(everything: bool) -> Iterator[Column]:
+    yield Column("job", "job_id", whole=True)
+    yield Column("task", cut=True)
+    yield Column("reason", _reason, whole=True)
+    yield Column("stage", whole=True)
+    yield Column("tries", "attempts", right=True, whole=True)
+    yield Column("at", whole=True)
+    if everything:
+        yield Column("resolution", _became, whole=True)
+    yield Column("last error", _error, cut=True)
 
 
-def _became(view: dict[str, Any]) -> str:
+def _reason(view: View) -> Text:
+    return Text(view["reason_code"], "red" if view["resolution"] is None else "dim")
+
+
+def _became(view: View) -> str:
     if view["replayed_as"]:
         return f"replayed as {view['replayed_as']}"
     words = view["resolution"] or "waits"
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
 
 
-def _error(view: dict[str, Any]) -> str:
+def _error(view: View) -> str:
     error = view["last_error"] or {}
     return " ".join(f"{error.get('code', '')}: {error.get('message', '')}".split()) if error else ""
 
@@ -128,47 +97,22 @@ async def groups(*, limit: int = 50, call: Call) -> None:
     """
     from holdfast.views.letters import group_view
 
-    if not 1 <= limit <= LARGEST:
-        raise UsageError(f"limit is {limit}", field="limit", remedy=f"use 1 to {LARGEST}")
+    refuse_limit(limit, LARGEST)
     async with call.store() as store:
         views = [group_view(group) for group in await store.admin.dead.groups(limit=limit)]
-    if call.is_json:
-        call.print_json(views)
-    elif call.output is Output.IDS:
-        call.print_ids(view["group"] for view in views)
-    elif not views:
-        call.say("no dead letters wait")
-    else:
-        made = table(
-            "group",
-            "letters",
-            "first",
-            "last",
-            "task",
-            "reason",
-            "error, of the newest",
-            right=["letters"],
-            whole=["group", "letters", "first", "last", "reason"],
-            cut=["task", "error, of the newest"],
-        )
-        call.print(
-            rows(
-                made,
-                (
-                    [
-                        view["group"],
-                        f"{view['count']:,}{'' if view['exact'] else '+'}",
-                        short_time(view["first_at"]),
-                        short_time(view["last_at"]),
-                        view["example"]["task"],
-                        Text(view["example"]["reason_code"], "red"),
-                        _error(view["example"]),
-                    ]
-                    for view in views
-                ),
-            )
-        )
-        call.say("`holdfast dead replay --group GROUP` shows what would be submitted again")
+    hint = "`holdfast dead replay --group GROUP` shows what would be submitted again"
+    call.print_list(views, "group", GROUPS, "no dead letters wait", hint)
+
+
+GROUPS = (
+    Column("group", whole=True),
+    Column("letters", lambda view: f"{view['count']:,}{'' if view['exact'] else '+'}", right=True, whole=True),
+    Column("first", "first_at", whole=True),
+    Column("last", "last_at", whole=True),
+    Column("task", lambda view: view["example"]["task"], cut=True),
+    Column("reason", lambda view: _reason(view["example"]), whole=True),
+    Column("error, of the newest", lambda view: _error(view["example"]), cut=True),
+)
 
 
 def wanted_of(reason_code: str | None, stage: str | None, task: str | None, group: str | None) -> Wanted:

@@ -47,8 +47,6 @@ async def replay(
         group: Those of this group: see `holdfast dead groups`.
         edit: Change an argument: name=value, JSON where it reads as JSON, else text. May be given several times.
         reason: Why, as the new jobs' events will say.
-        dry_run: Only show which.
-        yes: Do it, however many they are.
     """
 
     wanted = wanted_of(reason_code, stage, task, group)
@@ -110,8 +108,6 @@ async def discard(
         task: Those of this task.
         group: Those of this group: see `holdfast dead groups`.
         reason: Why, as the letter's resolution will say.
-        dry_run: Only show which.
-        yes: Do it, however many they are.
     """
 
     wanted = wanted_of(reason_code, stage, task, group)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from holdfast.cli.invocation import Call, Output
-from holdfast.kernel.errors import NotFoundError
+from holdfast.cli.job.waiting import JobId, get
 from holdfast.kernel.graph.flow_lifecycle import FLOW
-from holdfast.store.port import Page
 from holdfast.views.job import event_view, job_view
 from holdfast.views.listing import job_views, list_jobs
 
 if TYPE_CHECKING:
-    from holdfast.kernel.job import Job
-    from holdfast.store.port import Reads
+    from collections.abc import Iterable
+
+    from holdfast.cli.render import Column
 
 STEPS = 200_000
 """A list that finds little stops after so many jobs, and says how to go on: a second or less."""
@@ -72,20 +72,17 @@ async def list_(
             steps=STEPS,
         )
         views = await job_views(store.reads, tables, page.items)
-    _print_page(call, page, views)
+    nothing = "no jobs" if page.next_cursor is None else f"none among {STEPS:,} jobs"
+    call.print_page(views, page.next_cursor, "id", _job_columns, nothing)
 
 
 @app.command
-async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -> None:
-    """Show one job as it stands.
-
-    Args:
-        job_id: The job's id.
-    """
+async def show(job_id: JobId, /, *, call: Call) -> None:
+    """Show one job as it stands."""
     from holdfast.views.find import see_job
 
     async with call.store() as store:
-        job = await _job(store.reads, job_id)
+        job = await get(store, job_id)
         view = job_view(*await see_job(store, job.id))
     from holdfast.cli.job.table import job_table
 
@@ -95,66 +92,36 @@ async def show(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -
 
 
 @app.command
-async def events(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -> None:
-    """Show everything that happened to a job, in order.
-
-    Args:
-        job_id: The job's id.
-    """
+async def events(job_id: JobId, /, *, call: Call) -> None:
+    """Show everything that happened to a job, in order."""
     async with call.store() as store:
-        job = await _job(store.reads, job_id)
+        job = await get(store, job_id)
         table = (await store.reads.lifecycles()).get(job.lifecycle)
         views = [event_view(event, table) for event in await store.reads.events(job.id)]
-    if call.is_json:
-        call.print_json(views)
-    elif call.output is Output.IDS:
-        call.print_ids(view["id"] for view in views)
-    else:
-        from holdfast.cli.job.table import events_table
-
-        call.print(events_table(views, call.out.width))
+    call.print_list(views, "id", _event_columns)
 
 
 @app.command
-async def prove(job_id: Annotated[str, Parameter(name="ID")], /, *, call: Call) -> None:
-    """Print a job's certificate: its events and the proof that they are in the sealed log. Always JSON.
-
-    Args:
-        job_id: The job's id.
-    """
+async def prove(job_id: JobId, /, *, call: Call) -> None:
+    """Print a job's certificate: its events and the proof that they are in the sealed log. Always JSON."""
     import json
 
     from holdfast.audit.certificates import prove as certificate_of
 
     async with call.store() as store:
-        job = await _job(store.reads, job_id)
+        job = await get(store, job_id)
         certificate = await certificate_of(store, job.id)
     print(json.dumps(certificate, indent=None if call.output is Output.JSONL else 2, ensure_ascii=False))
     call.say("keep it in a file; `holdfast verify FILE` checks it without a database")
 
 
-async def _job(reads: Reads, job_id: str) -> Job:
-    job = await reads.get(job_id.strip().lower())
-    if job is None:
-        raise NotFoundError("job", job_id, remedy="see `holdfast job list`, and check --db")
-    return job
+def _job_columns(width: int) -> Iterable[Column]:
+    from holdfast.cli.job.table import jobs_columns
+
+    return jobs_columns(width)
 
 
-def _print_page(call: Call, page: Page, views: list[dict[str, Any]]) -> None:
-    match call.output:
-        case Output.JSON:
-            call.print_json({"items": views, "next_cursor": page.next_cursor})
-            return
-        case Output.JSONL:
-            call.print_json(views)
-        case Output.IDS:
-            call.print_ids(view["id"] for view in views)
-        case Output.TABLE:
-            from holdfast.cli.job.table import jobs_table
+def _event_columns(width: int) -> Iterable[Column]:
+    from holdfast.cli.job.table import events_columns
 
-            if views:
-                call.print(jobs_table(views, call.out.width))
-            else:
-                call.say("no jobs" if page.next_cursor is None else f"none among {STEPS:,} jobs")
-    if page.next_cursor:
-        call.say(f"more: --cursor {page.next_cursor}")
+    return events_columns(width)

@@ -15,43 +15,33 @@ from rich.text import Text
 from holdfast.cli.exits import UsageError
 from holdfast.cli.invocation import Call, Invocation, Output
 from holdfast.cli.job.table import progress_words
-from holdfast.cli.job.waiting import get
-from holdfast.cli.render import COLOURS, rows, short_time, table
+from holdfast.cli.job.waiting import JobId, get
+from holdfast.cli.render import COLOURS, Column
 from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.event import PROGRESS
 from holdfast.kernel.state import OVER, RANK
 from holdfast.tasks.job_log import LOG
-from holdfast.views.job import iso, label
+from holdfast.views.job import iso
+from holdfast.views.part_views import artifact_view, explanation_view
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from holdfast.store.port import SignalRow
 
-JobId = Annotated[str, Parameter(name="ID")]
 LOOK_EVERY_S = 0.25
 
 
 async def explain(job_id: JobId, /, *, call: Call) -> None:
-    """Say in one sentence why a job is where it is, and the command that helps.
-
-    Args:
-        job_id: The job's id.
-    """
+    """Say in one sentence why a job is where it is, and the command that helps."""
     from holdfast.views.explain import explain as explained
     from holdfast.views.situation import situation_of
 
     async with call.store() as store:
         job = await get(store, job_id)
         about = await situation_of(store, job, call.settings.app)
-    sentence, command = explained(about)
-    data = {
-        "id": job.id,
-        "state": label(about.table, job.state),
-        "canonical_state": job.state,
-        "sentence": sentence,
-        "command": command,
-    }
+    data = explanation_view(job, about.table, explained(about))
+    sentence, command = data["sentence"], data["command"]
     state, _, why = sentence.partition(": ")
     words = Text(state, COLOURS.get(job.state, "")).append(f": {why}", "default")
     if command:
@@ -70,7 +60,6 @@ async def logs(
     """Show what a job said: its log lines and its progress, oldest first. They are kept for a day.
 
     Args:
-        job_id: The job's id.
         follow: Go on until the job is over.
         everything: Its heartbeats too.
     """
@@ -149,7 +138,6 @@ async def artifacts(
     """List the files that a job left, or print one of them.
 
     Args:
-        job_id: The job's id.
         name: Print this one, as it is.
         out: Write it to this file instead.
     """
@@ -164,15 +152,12 @@ async def artifacts(
                 there = ", ".join(each.name for each in found) or "none"
                 raise NotFoundError("artifact", name, remedy=f"job {job.id} has: {there}")
             return await _write(call, store.files.read(chosen.blob), chosen.size, out)
-    if call.is_json:
-        call.print_json([{"name": each.name, "size": each.size, "at": iso(each.at_ms)} for each in found])
-    elif call.output is Output.IDS:
-        call.print_ids(each.name for each in found)
-    elif not found:
-        call.say("it left no artifacts")
-    else:
-        lines = [[each.name, f"{each.size:,}", short_time(iso(each.at_ms))] for each in found]
-        call.print(rows(table("name", "bytes", "at", right=["bytes"], whole=["name"]), lines))
+    columns = (
+        Column("name", whole=True),
+        Column("bytes", lambda each: f"{each['size']:,}", right=True),
+        Column("at"),
+    )
+    call.print_list([artifact_view(each) for each in found], "name", columns, "it left no artifacts")
 
 
 async def _write(call: Invocation, data: AsyncIterator[bytes], size: int, out: Path | None) -> None:

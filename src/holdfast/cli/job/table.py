@@ -3,50 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.render import long_time, pairs, rows, short_time, state_text, table
-
-View = Mapping[str, Any]
-
+from holdfast.cli.render import Column, View, long_time, pairs, state_text
 
 NARROW, SPACIOUS = 100, 140
 """Below the one there is room only for what a job is, from the other on for everything."""
 
 
-def jobs_table(views: Sequence[View], width: int) -> Table:
+def jobs_columns(width: int) -> Iterator[Column]:
     """A line for each job, whatever the width: what there is no room for is left out or cut."""
-    more = ["lifecycle", "queue", "attempt"] if width >= SPACIOUS else []
-    last = ["last said"] if width >= NARROW else []
-    made = table(
-        "id",
-        "state",
-        "task",
-        *more,
-        "created",
-        *last,
-        right=["attempt"],
-        whole=["id", "state", "created", *more],
-        cut=["task", *last],
-    )
-    return rows(
-        made,
-        (
-            [
-                view["id"],
-                state_text(view["state"], view["canonical_state"], beside=bool(last)),
-                view["task"],
-                *(str(view[name]) for name in more),
-                short_time(view["created_at"]),
-                *([_remark(view)] if last else []),
-            ]
-            for view in views
-        ),
-    )
+    wide = width >= NARROW
+    yield Column("id", whole=True)
+    yield Column("state", lambda job: state_text(job["state"], job["canonical_state"], beside=wide), whole=True)
+    yield Column("task", cut=True)
+    if width >= SPACIOUS:
+        yield from (Column(name, right=name == "attempt", whole=True) for name in ("lifecycle", "queue", "attempt"))
+    yield Column("created", "created_at", whole=True)
+    if wide:
+        yield Column("last said", _remark, cut=True)
 
 
 def _remark(view: View) -> str:
@@ -91,39 +69,26 @@ def job_table(view: View) -> Table:
     )
 
 
-def events_table(views: Sequence[View], width: int) -> Table:
+def events_columns(width: int) -> Iterator[Column]:
     """A line for each event; a narrow one leaves out where it came from, and the day."""
     wide = width >= NARROW
-    more = ["from"] if wide else []
-    made = table(
-        "seq",
-        "at (UTC)",
-        "event",
-        *more,
-        "to",
-        "attempt",
-        "actor",
-        "reason",
-        right=["seq", "attempt"],
-        whole=["seq", "at (UTC)", "event", "from", "to", "attempt"],
-        cut=["actor", "reason"],
-    )
-    return rows(made, (_event_line(view, wide) for view in views))
+    yield Column("seq", right=True, whole=True)
+    yield Column("at (UTC)", lambda event: _at(event["at"]) if wide else _at(event["at"]).partition(" ")[2], whole=True)
+    yield Column("event", "type", whole=True)
+    if wide:
+        yield Column("from", lambda event: _state(event["from"], event["from_canonical"]), whole=True)
+    yield Column("to", lambda event: _state(event["to"], event["to_canonical"]), whole=True)
+    yield Column("attempt", right=True, whole=True)
+    yield Column("actor", cut=True)
+    yield Column("reason", cut=True)
 
 
-def _event_line(view: View, wide: bool) -> list[str | Text]:
-    day, _, time = view["at"].removesuffix("Z").partition("T")
-    came_from = state_text(view["from"], view["from_canonical"]) if view["from"] else Text()
-    return [
-        str(view["seq"]),
-        f"{day} {time}" if wide else time,
-        view["type"],
-        *([came_from] if wide else []),
-        state_text(view["to"], view["to_canonical"]),
-        str(view["attempt"]),
-        view["actor"],
-        view["reason"] or "",
-    ]
+def _at(iso: str) -> str:
+    return iso.removesuffix("Z").replace("T", " ")
+
+
+def _state(label: str | None, canonical: str) -> Text:
+    return state_text(label, canonical) if label else Text()
 
 
 def progress_words(progress: View) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 from holdfast.cli.exits import Exit, UsageError
 from holdfast.cli.invocation import Call
 from holdfast.cli.job.table import progress_words
-from holdfast.cli.job.waiting import detached, exit_of_job, get, seconds_of, wait_for
+from holdfast.cli.job.waiting import JobId, detached, exit_of_job, get, seconds_of, wait_for
 from holdfast.cli.render import state_text
 from holdfast.kernel.state import OVER, RANK
 from holdfast.views.job import job_view
@@ -49,7 +49,7 @@ async def wait(
 
 
 async def watch(
-    job_id: Annotated[str, Parameter(name="ID")],
+    job_id: JobId,
     /,
     *,
     timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None,
@@ -58,7 +58,6 @@ async def watch(
     """Follow a job's state and progress until it is over. Exit codes as of `job wait`.
 
     Args:
-        job_id: The job's id.
         timeout: Stop after this long ("90", "90s", "5m"): exit 124. The job goes on.
     """
     from holdfast.views.find import see_job

@@ -6,7 +6,9 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Call, Output
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.kernel.job import Job
     from holdfast.store.port import Store
 
+JobId = Annotated[str, Parameter(name="ID", help="The job's id.")]
 HINT_AFTER_S = 3.0
 """A job that has not started by then may never: say why, once."""
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from holdfast.api.access.keys import Scope, make_key
 from holdfast.cli.invocation import Call, Output
-from holdfast.cli.render import rows, short_time, table
+from holdfast.cli.render import Column
 from holdfast.kernel.errors import NotFoundError
 from holdfast.tasks.durations import duration_ms
 from holdfast.views.job import iso
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.store.port import KeyRow
 
 app = App(name="key", help="Keys to the HTTP API.")
-KeyId = Annotated[str, Parameter(name="ID")]
+KeyId = Annotated[str, Parameter(name="ID", help="Its id, as `holdfast key list` shows it, or the key itself.")]
 
 
 @app.command
@@ -52,19 +52,7 @@ async def list_(*, call: Call) -> None:
     async with call.store() as store:
         now_ms = await store.now_ms()
         views = [key_view(row, now_ms) for row in await store.admin.keys.list()]
-    if call.is_json:
-        call.print_json(views)
-    elif call.output is Output.IDS:
-        call.print_ids(view["id"] for view in views)
-    elif not views:
-        call.say("there are no keys; `holdfast key create NAME --scope read` makes one")
-    else:
-        lines = [
-            [view["id"], view["name"], view["scope"], *(short_time(view[at]) for at in TIMES), _state(view["state"])]
-            for view in views
-        ]
-        columns = ["id", "name", "scope", "created", "expires", "last used", ""]
-        call.print(rows(table(*columns, whole=["id", "scope", "created", "expires", "last used"]), lines))
+    call.print_list(views, "id", COLUMNS, "there are no keys; `holdfast key create NAME --scope read` makes one")
 
 
 @app.command
@@ -72,7 +60,6 @@ async def expire(key_id: KeyId, /, *, after: str, call: Call) -> None:
     """Let a key end after a while, such as when another has taken its place. It never lives longer for it.
 
     Args:
-        key_id: Its id, as `holdfast key list` shows it, or the key itself.
         after: How long it still opens, such as 1h.
     """
     after_ms, wanted = duration_ms(after, "after"), _id_of(key_id)
@@ -84,11 +71,7 @@ async def expire(key_id: KeyId, /, *, after: str, call: Call) -> None:
 
 @app.command
 async def revoke(key_id: KeyId, /, *, call: Call) -> None:
-    """Revoke a key: the very next request with it is refused.
-
-    Args:
-        key_id: Its id, as `holdfast key list` shows it, or the key itself.
-    """
+    """Revoke a key: the very next request with it is refused."""
     wanted = _id_of(key_id)
     async with call.store() as store:
         row = await store.admin.keys.revoke(wanted)
@@ -108,9 +91,6 @@ def _known(row: KeyRow | None, wanted: str) -> KeyRow:
     return row
 
 
-TIMES = ("created_at", "expires_at", "last_used_at")
-
-
 def key_view(row: KeyRow, now_ms: int) -> dict[str, Any]:
     """A key as it is shown: all but its digest."""
     state = "live" if row.is_live(now_ms) else "revoked" if row.revoked_at_ms is not None else "expired"
@@ -126,5 +106,10 @@ def key_view(row: KeyRow, now_ms: int) -> dict[str, Any]:
     }
 
 
-def _state(state: str) -> Text:
-    return Text("" if state == "live" else state, "dim")
+COLUMNS = (
+    Column("id", whole=True),
+    Column("name"),
+    Column("scope", whole=True),
+    *(Column(head, f"{head.replace(' ', '_')}_at", whole=True) for head in ("created", "expires", "last used")),
+    Column("", lambda view: Text("" if view["state"] == "live" else view["state"], "dim")),
+)

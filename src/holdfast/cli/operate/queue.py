@@ -7,12 +7,12 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from rich.text import Text
 
-from holdfast.cli.invocation import Call, Output
-from holdfast.cli.render import rows, short_time, table
+from holdfast.cli.invocation import Call
+from holdfast.cli.render import Column, View
 from holdfast.store.port import CAP
 
 app = App(name="queue", help="Queues: backlogs, and holding them back.")
-Name = Annotated[str, Parameter(name="NAME")]
+Name = Annotated[str, Parameter(name="NAME", help="The queue.")]
 
 
 @app.command(name="list")
@@ -22,41 +22,7 @@ async def list_(*, call: Call) -> None:
 
     async with call.store() as store:
         views = [queue_view(queue) for queue in await queues(store)]
-    if call.is_json:
-        call.print_json(views)
-    elif call.output is Output.IDS:
-        call.print_ids(view["name"] for view in views)
-    elif not views:
-        call.say("no queue has jobs, workers or a pause")
-    else:
-        shown = table(
-            "queue",
-            "queued",
-            "due",
-            "running",
-            "workers",
-            "due since",
-            "",
-            right=["queued", "due", "running", "workers"],
-            whole=["queue", "queued", "due", "running", "workers", "due since"],
-        )
-        call.print(
-            rows(
-                shown,
-                (
-                    [
-                        view["name"],
-                        _many(view["queued"]),
-                        _many(view["due"]),
-                        f"{view['running']:,}",
-                        _workers(view["workers"], view["due"]),
-                        short_time(view["oldest_due_at"]),
-                        _pause(view["paused"], view["reason"]),
-                    ]
-                    for view in views
-                ),
-            )
-        )
+    call.print_list(views, "name", COLUMNS, "no queue has jobs, workers or a pause")
 
 
 @app.command
@@ -64,7 +30,6 @@ async def pause(name: Name, /, *, reason: str | None = None, call: Call) -> None
     """Let no worker claim from a queue. What runs goes on; what is submitted waits.
 
     Args:
-        name: The queue.
         reason: Why: `holdfast queue list` and `job explain` show it.
     """
 
@@ -75,11 +40,7 @@ async def pause(name: Name, /, *, reason: str | None = None, call: Call) -> None
 
 @app.command
 async def resume(name: Name, /, *, call: Call) -> None:
-    """Let a paused queue be claimed from again.
-
-    Args:
-        name: The queue.
-    """
+    """Let a paused queue be claimed from again."""
 
     async with call.store() as store:
         was = await store.admin.queues.unpause(name)
@@ -93,9 +54,21 @@ def _many(count: int) -> str:
     return f"{count:,}{'+' if count >= CAP else ''}"
 
 
-def _workers(count: int, due: int) -> Text:
-    return Text(str(count), "yellow" if due and not count else "")
+def _workers(view: View) -> Text:
+    return Text(str(view["workers"]), "yellow" if view["due"] and not view["workers"] else "")
 
 
-def _pause(paused: bool, reason: str | None) -> Text:
-    return Text(f"paused{f': {reason}' if reason else ''}", "yellow") if paused else Text()
+def _pause(view: View) -> Text:
+    why = f": {view['reason']}" if view["reason"] else ""
+    return Text(f"paused{why}", "yellow") if view["paused"] else Text()
+
+
+COLUMNS = (
+    Column("queue", "name", whole=True),
+    Column("queued", lambda view: _many(view["queued"]), right=True, whole=True),
+    Column("due", lambda view: _many(view["due"]), right=True, whole=True),
+    Column("running", lambda view: f"{view['running']:,}", right=True, whole=True),
+    Column("workers", _workers, right=True, whole=True),
+    Column("due since", "oldest_due_at", whole=True),
+    Column("", _pause),
+)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from holdfast.cli.invocation import Call, Output
+from holdfast.cli.invocation import Call
+from holdfast.cli.render import Column, long_time
 
 if TYPE_CHECKING:
     from holdfast.chores.scheduler import Scheduler
 
 app = App(name="schedule", help="What is submitted by the clock.")
-Name = Annotated[str, Parameter(name="NAME")]
+Name = Annotated[str, Parameter(name="NAME", help="The schedule's name.")]
 
 
 @app.command(name="list")
@@ -24,33 +25,18 @@ async def list_(*, call: Call) -> None:
 
     async with _scheduler(call) as scheduler:
         views = [schedule_view(row) for row in await scheduler.list()]
-    if call.is_json:
-        call.print_json(views)
-    elif call.output is Output.IDS:
-        call.print_ids(each["name"] for each in views)
-    elif not views:
-        call.say("no schedules: declare one with app.schedule(…)")
-    else:
-        from holdfast.cli.render import long_time, rows, table
-
-        shown = table("name", "task", "cron", "timezone", "missed", "next", whole=["name", "task", "cron"])
-        lines = [
-            [
-                *(each[column] for column in ("name", "task", "cron", "timezone", "missed")),
-                "paused" if each["paused"] else long_time(each["next_at"]) or "",
-            ]
-            for each in views
-        ]
-        call.print(rows(shown, lines))
+    columns = (
+        *(Column(name, whole=True) for name in ("name", "task", "cron")),
+        Column("timezone"),
+        Column("missed"),
+        Column("next", lambda each: "paused" if each["paused"] else long_time(each["next_at"]) or ""),
+    )
+    call.print_list(views, "name", columns, "no schedules: declare one with app.schedule(…)")
 
 
 @app.command
 async def pause(name: Name, /, *, call: Call) -> None:
-    """Hold a schedule: nothing is submitted until it is resumed, and nothing made up then.
-
-    Args:
-        name: The schedule's name.
-    """
+    """Hold a schedule: nothing is submitted until it is resumed, and nothing made up then."""
     async with _scheduler(call) as scheduler:
         await scheduler.pause(name)
     call.say(f"{name} is paused")
@@ -58,11 +44,7 @@ async def pause(name: Name, /, *, call: Call) -> None:
 
 @app.command
 async def resume(name: Name, /, *, call: Call) -> None:
-    """Let a paused schedule go on, from now.
-
-    Args:
-        name: The schedule's name.
-    """
+    """Let a paused schedule go on, from now."""
     from holdfast.views.job import iso
 
     async with _scheduler(call) as scheduler:
@@ -73,11 +55,7 @@ async def resume(name: Name, /, *, call: Call) -> None:
 
 @app.command
 async def run(name: Name, /, *, call: Call) -> None:
-    """Submit one job of a schedule now, beside its ticks, and print the job's id.
-
-    Args:
-        name: The schedule's name.
-    """
+    """Submit one job of a schedule now, beside its ticks, and print the job's id."""
     async with _scheduler(call) as scheduler:
         job_id = await scheduler.submit_now(name)
     if call.is_json:
@@ -88,11 +66,7 @@ async def run(name: Name, /, *, call: Call) -> None:
 
 @app.command
 async def remove(name: Name, /, *, call: Call) -> None:
-    """Forget a schedule; its jobs stay. A process that declares it brings it back.
-
-    Args:
-        name: The schedule's name.
-    """
+    """Forget a schedule; its jobs stay. A process that declares it brings it back."""
     async with _scheduler(call) as scheduler:
         await scheduler.remove(name)
     call.say(f"{name} is removed")

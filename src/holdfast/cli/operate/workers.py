@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.text import Text
 
-from holdfast.cli.invocation import Call, Output
-from holdfast.cli.render import rows, short_time, table
+from holdfast.cli.invocation import Call
+from holdfast.cli.render import Column, View
 
 
 async def workers(*, everybody: Annotated[bool, Parameter(name=["--all", "-a"])] = False, call: Call) -> None:
@@ -23,30 +23,22 @@ async def workers(*, everybody: Annotated[bool, Parameter(name=["--all", "-a"])]
         now_ms = await store.now_ms()
         views = [worker_view(worker, now_ms) for worker in await store.admin.workers.list()]
     shown = [view for view in views if everybody or view["alive"]]
-    if call.is_json:
-        call.print_json(shown)
-    elif call.output is Output.IDS:
-        call.print_ids(view["owner"] for view in shown)
-    elif not shown:
-        gone = f" ({len(views)} on record, --all shows them)" if views else ""
-        call.say(f"no worker was seen in the last {ALIVE_MS // 1000} s{gone}; `holdfast worker module:app` starts one")
-    else:
-        made = table("worker", "queues", "slots", "started", "seen", "", right=["slots"], whole=["worker", "slots"])
-        call.print(
-            rows(
-                made,
-                (
-                    [
-                        view["owner"],
-                        ", ".join(view["queues"]),
-                        str(view["concurrency"]),
-                        short_time(view["started_at"]),
-                        short_time(view["seen_at"]),
-                        ", ".join(f"{name} {value}" for name, value in view["stats"].items())
-                        if view["alive"]
-                        else Text("gone", "red"),
-                    ]
-                    for view in shown
-                ),
-            )
-        )
+    gone = f" ({len(views)} on record, --all shows them)" if views else ""
+    nobody = f"no worker was seen in the last {ALIVE_MS // 1000} s{gone}; `holdfast worker module:app` starts one"
+    call.print_list(shown, "owner", COLUMNS, nobody)
+
+
+def _stats(view: View) -> str | Text:
+    return (
+        ", ".join(f"{name} {value}" for name, value in view["stats"].items()) if view["alive"] else Text("gone", "red")
+    )
+
+
+COLUMNS = (
+    Column("worker", "owner", whole=True),
+    Column("queues", lambda view: ", ".join(view["queues"])),
+    Column("slots", "concurrency", right=True, whole=True),
+    Column("started", "started_at"),
+    Column("seen", "seen_at"),
+    Column("", _stats),
+)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from holdfast.cli.exits import UsageError
 from holdfast.cli.invocation import Call
-from holdfast.cli.job.bulk import DryRun, Yes
 
 if TYPE_CHECKING:
     from holdfast.store.port import Store
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 PAGE = 1000
 
 
-async def prune(*, dry_run: DryRun = False, yes: Yes = False, call: Call) -> None:
+async def prune(
+    *, dry_run: bool = False, yes: Annotated[bool, Parameter(name=["--yes", "-y"])] = False, call: Call
+) -> None:
     """Remove finished jobs that were kept long enough, with all that belongs to them.
 
     How long is up to the job's keep_until, else to its lifecycle. The log is sealed first: only what is sealed goes,

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from holdfast.catalog import KNOWN
 from holdfast.cli.exits import Exit, UnavailableError
 from holdfast.cli.invocation import Call, Output
-from holdfast.cli.render import rows, table
+from holdfast.cli.render import Column
 from holdfast.config import DEFAULT_DB
 from holdfast.kernel.errors import LifecycleError, NotFoundError
 from holdfast.kernel.lifecycle import Lifecycle
@@ -20,26 +20,15 @@ app = App(name="lifecycle", help="The tables that jobs follow.")
 @app.command(name="list")
 async def list_(*, call: Call) -> None:
     """List the built-in lifecycles, and those that the database knows besides."""
-    tables = await known_lifecycles(call)
-    if call.is_json:
-        from holdfast.views.part_views import lifecycle_line
+    from holdfast.views.part_views import lifecycle_line
 
-        call.print_json([lifecycle_line(each) for each in tables.values()])
-        return
-    if call.output is Output.IDS:
-        call.print_ids(tables)
-        return
-    shown = table("name", "states", "rows", "", right=["rows"], whole=["name"])
-    lines = [
-        [
-            each.name,
-            " · ".join(dict.fromkeys(map(str, each.states))),
-            str(len(each.transitions)),
-            "built in" if each.name in KNOWN else "registered",
-        ]
-        for each in tables.values()
-    ]
-    call.print(rows(shown, lines))
+    columns = (
+        Column("name", whole=True),
+        Column("states", lambda each: " · ".join(dict.fromkeys(each["states"]))),
+        Column("rows", "transitions", right=True),
+        Column("", lambda each: "built in" if each["built_in"] else "registered"),
+    )
+    call.print_list([lifecycle_line(each) for each in (await known_lifecycles(call)).values()], "name", columns)
 
 
 @app.command
