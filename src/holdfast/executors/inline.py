@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Coroutine
-from typing import Any, Literal
+from typing import Any
 
 from holdfast.executors import ending
-from holdfast.executors.port import Crashed, Handle, Run, Site
-from holdfast.executors.python import RAISED, FunctionHandle, Misfit
+from holdfast.executors.port import Crashed, Handle, Run
+from holdfast.executors.python import RAISED, FunctionHandle, Misfit, PythonExecutor
 from holdfast.kernel.classify import Classifier
 from holdfast.kernel.outcome import Outcome
 from holdfast.tasks.context import Context
 
 
-class Inline:
-    reach: Literal["process"] = "process"
-
-    def __init__(self, site: Site) -> None:
-        self.capacity = site.capacity
-        self._classifier = site.classifier
-
+class Inline(PythonExecutor):
     async def start(self, run: Run) -> Handle:
         work: Any = run.task.work
         job, ctx = run.job, None
         try:
-            args, kwargs = work.signature.unpack(json.loads(job.payload) if job.payload else {})
+            args, kwargs = work.unpack(json.loads(job.payload) if job.payload else {})
         except Exception as error:
             return Misfit(run, error)
-        if (name := work.signature.context) is not None:
+        if (name := work.context) is not None:
             link = run.link
             kwargs[name] = ctx = Context(job, alink=link)
             if job.attempt > 1:
                 ctx.load(await link.load_checkpoint())
         return _Awaited(run, ctx, self._classifier, work.function(*args, **kwargs))
-
-    async def adopt(self, run: Run, since: int) -> Handle | None:
-        return None
 
     async def close(self, grace_s: float) -> None: ...
 

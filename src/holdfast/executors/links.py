@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from holdfast.executors.port import JobLink
 from holdfast.kernel.errors import LeaseConflictError
+from holdfast.tasks.context import Link
 
-T = TypeVar("T")
 
-
-class ThreadLink:
+class ThreadLink(Link):
     """From a handler's thread: each call waits for the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, link: JobLink) -> None:
         self._loop = loop
         self._link = link
 
-    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
-
-    def load_step(self, name: str) -> str | None:
-        return self._wait(self._link.load_step(name))
-
-    def save_step(self, name: str, result: str) -> None:
-        self._wait(self._link.save_step(name, result))
-
-    def save_checkpoint(self, data: str) -> None:
-        self._wait(self._link.save_checkpoint(data))
-
-    def save_artifact(self, name: str, data: bytes) -> None:
-        self._wait(self._link.save_artifact(name, data))
+    def call(self, method: str, *arguments: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(getattr(self._link, method)(*arguments), self._loop).result()
 
 
 class FrameLink:

@@ -22,9 +22,8 @@ from holdfast.kernel.errors import HoldfastError, LeaseConflictError, PermanentE
 from holdfast.kernel.job import Failure, Job
 from holdfast.kernel.policy import Exhausted
 from holdfast.observe import logs, tracing
-from holdfast.tasks.context import Context, JobStopped
+from holdfast.tasks.context import Context, JobStopped, Link
 from holdfast.tasks.registry import TaskDef
-from holdfast.tasks.signature import Signature
 from holdfast.tasks.work import Python
 
 ENTRY = "holdfast.executors.process_child:serve"
@@ -37,38 +36,24 @@ KINDS: dict[str, Any] = {
 class Found(NamedTuple):
     """A task as this process has it."""
 
-    function: Any
-    signature: Signature
+    work: Python
     classifier: Classifier
 
 
-class PipeLink:
-    """How a context reaches the store from here: it asks the worker, which writes under the job's fence."""
+class PipeLink(Link):
+    """From here it asks the worker, which writes under the job's fence."""
 
     def __init__(self, channel: Channel, answers: queue.SimpleQueue[Frame]) -> None:
         self._channel = channel
         self._answers = answers
 
-    def _call(self, method: str, *arguments: Any) -> Any:
+    def call(self, method: str, *arguments: Any) -> Any:
         self._channel.send(["call", method, *arguments])
         _, value, error = self._answers.get()
         if error is None:
             return value
         kind, message = error
         raise LeaseConflictError(message) if kind == "lease_conflict" else HoldfastError(message)
-
-    def load_step(self, name: str) -> str | None:
-        known: str | None = self._call("load_step", name)
-        return known
-
-    def save_step(self, name: str, result: str) -> None:
-        self._call("save_step", name, result)
-
-    def save_checkpoint(self, data: str) -> None:
-        self._call("save_checkpoint", data)
-
-    def save_artifact(self, name: str, data: bytes) -> None:
-        self._call("save_artifact", name, data)
 
 
 class Handlers:
@@ -131,18 +116,18 @@ class Handlers:
         except Exception as error:
             return ending.raised(error, policy, job, classifier, worker)
         try:
-            args, kwargs = found.signature.unpack(json.loads(job.payload) if job.payload else {})
+            args, kwargs = found.work.unpack(json.loads(job.payload) if job.payload else {})
         except Exception as error:
             return ending.bad_input(error, job, worker)
-        if found.signature.context is not None:
+        if found.work.context is not None:
             ctx = Context(job, PipeLink(self._channel, self._answers))
             ctx.load(asked["checkpoint"])
-            kwargs[found.signature.context] = self._ctx = ctx
+            kwargs[found.work.context] = self._ctx = ctx
             if self._stop is not None:
                 ctx.stop_mode = self._stop
         try:
             with tracing.resumed(job, asked["trace"]):
-                return ending.returned(found.function(*args, **kwargs), ctx)
+                return ending.returned(found.work.function(*args, **kwargs), ctx)
         except (Exception, JobStopped, SystemExit, KeyboardInterrupt) as error:
             return ending.raised(error, policy, job, classifier, worker)
         finally:
@@ -172,10 +157,10 @@ def find(module: str, qualname: str, main: dict[str, Any], task: str) -> Found:
         raise _unfindable(task, where, f"{type(error).__name__}: {error}") from error
     definition = getattr(found, "definition", None)
     if isinstance(definition, TaskDef) and isinstance(definition.work, Python):
-        return Found(definition.work.function, definition.work.signature, found.engine.classifier)
+        return Found(definition.work, found.engine.classifier)
     if not callable(found):
         raise _unfindable(task, where, f"it is a {type(found).__name__}")
-    return Found(found, Signature(found, task, Context), Classifier())
+    return Found(Python(found, task, "process"), Classifier())
 
 
 def _unfindable(task: str, where: str, why: str) -> PermanentError:

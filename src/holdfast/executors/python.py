@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 from holdfast.executors import ending
-from holdfast.executors.port import QUIET, Crashed, Run, Stop, Words
+from holdfast.executors.port import QUIET, Crashed, Handle, Run, Site, Stop, Words
 from holdfast.kernel.classify import Classifier
 from holdfast.kernel.outcome import SILENT, Notes, Outcome
 from holdfast.tasks.context import Context, JobStopped
 
 RAISED = (Exception, JobStopped, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
 """What a handler may raise and a worker outlives."""
+
+
+class PythonExecutor:
+    """Runs that end with the worker's process: no other finds them."""
+
+    reach: Literal["process"] = "process"
+
+    def __init__(self, site: Site) -> None:
+        self.capacity = site.capacity
+        self._classifier = site.classifier
+
+    async def adopt(self, run: Run, since: int) -> Handle | None:
+        return None
 
 
 class Misfit:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from holdfast.executors.frames import Frame
 from holdfast.executors.links import FrameLink
 from holdfast.executors.port import Crashed, Handle, Run, Site, Stop
 from holdfast.executors.process_child import ENTRY, unpack_outcome
 from holdfast.executors.processes import Child, Processes, main_file
-from holdfast.executors.python import RAISED, FunctionHandle
+from holdfast.executors.python import RAISED, FunctionHandle, PythonExecutor
 from holdfast.kernel.classify import Classifier
 from holdfast.kernel.outcome import Outcome
 from holdfast.observe import tracing
@@ -18,12 +18,9 @@ from holdfast.tasks.context import Context
 from holdfast.tasks.work import Python
 
 
-class Spawned:
-    reach: Literal["process"] = "process"
-
+class Spawned(PythonExecutor):
     def __init__(self, site: Site) -> None:
-        self.capacity = site.capacity
-        self._classifier = site.classifier
+        super().__init__(site)
         self._processes = Processes(ENTRY)
 
     async def start(self, run: Run) -> Handle:
@@ -31,9 +28,6 @@ class Spawned:
         # Its time begins when there is a process, and not while that starts.
         child = await self._processes.take()
         return _InProcess(run, self._classifier, self._processes, child, checkpoint)
-
-    async def adopt(self, run: Run, since: int) -> Handle | None:
-        return None
 
     async def close(self, grace_s: float) -> None:
         await self._processes.close(grace_s)

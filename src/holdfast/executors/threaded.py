@@ -10,43 +10,37 @@ import asyncio
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from holdfast.executors import ending
 from holdfast.executors.links import ThreadLink
 from holdfast.executors.port import Crashed, Handle, Run, Site
-from holdfast.executors.python import RAISED, FunctionHandle, Misfit
+from holdfast.executors.python import RAISED, FunctionHandle, Misfit, PythonExecutor
 from holdfast.executors.threads import Answer, Threads, unwrapped
 from holdfast.kernel.classify import Classifier
 from holdfast.kernel.outcome import Outcome
 from holdfast.tasks.context import Context
 
 
-class Threaded:
-    reach: Literal["process"] = "process"
-
+class Threaded(PythonExecutor):
     def __init__(self, site: Site) -> None:
-        self.capacity = site.capacity
-        self._classifier = site.classifier
+        super().__init__(site)
         self._threads = Threads(site.capacity)
 
     async def start(self, run: Run) -> Handle:
         work: Any = run.task.work
         job, ctx = run.job, None
         try:
-            args, kwargs = work.signature.unpack(json.loads(job.payload) if job.payload else {})
+            args, kwargs = work.unpack(json.loads(job.payload) if job.payload else {})
         except Exception as error:
             return Misfit(run, error)
-        if (name := work.signature.context) is not None:
+        if (name := work.context) is not None:
             link = run.link
             kwargs[name] = ctx = Context(job, ThreadLink(asyncio.get_running_loop(), link))
             if job.attempt > 1:
                 ctx.load(await link.load_checkpoint())
         answer = self._threads.begin(partial(work.function, *args, **kwargs))
         return _InThread(run, ctx, self._classifier, answer, self._threads.abandon)
-
-    async def adopt(self, run: Run, since: int) -> Handle | None:
-        return None
 
     async def close(self, grace_s: float) -> None:
         self._threads.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sized
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -28,28 +29,34 @@ class JobStopped(BaseException):
     """Raised at a cancellation point of a job that should stop. Not an Exception: `except Exception` lets it pass."""
 
 
-class Link(Protocol):
-    """How a context reaches the store. Blocking: called from a thread or a process of the handler's own."""
-
-    def load_step(self, name: str) -> str | None: ...
-
-    def save_step(self, name: str, result: str) -> None: ...
-
-    def save_checkpoint(self, data: str) -> None: ...
-
-    def save_artifact(self, name: str, data: bytes) -> None: ...
-
-
 class AsyncLink(Protocol):
-    """The same, awaited."""
+    """How a context reaches the store."""
 
     async def load_step(self, name: str) -> str | None: ...
-
     async def save_step(self, name: str, result: str) -> None: ...
-
     async def save_checkpoint(self, data: str) -> None: ...
-
     async def save_artifact(self, name: str, data: bytes) -> None: ...
+
+
+class Link(ABC):
+    """The same, blocking: called from a thread or a process of the handler's own."""
+
+    @abstractmethod
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call this method of the job's AsyncLink, where that is, and wait for it."""
+
+    def load_step(self, name: str) -> str | None:
+        known: str | None = self.call("load_step", name)
+        return known
+
+    def save_step(self, name: str, result: str) -> None:
+        self.call("save_step", name, result)
+
+    def save_checkpoint(self, data: str) -> None:
+        self.call("save_checkpoint", data)
+
+    def save_artifact(self, name: str, data: bytes) -> None:
+        self.call("save_artifact", name, data)
 
 
 class Context:

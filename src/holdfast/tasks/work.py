@@ -61,12 +61,12 @@ class Work(Protocol):
         return {}
 
 
-class Python(Work):
+class Python(Signature):
     """A function of this process, or of one that can import it. Loaded twice it is still the same work."""
 
     def __init__(self, function: Callable[..., Any], name: str, executor: str) -> None:
+        super().__init__(function, name, Context)
         self.function = function
-        self.signature = Signature(function, name, Context)
         self.executor = executor
         self.doc = function.__doc__
 
@@ -75,30 +75,6 @@ class Python(Work):
 
     def __hash__(self) -> int:
         return hash(self.function.__qualname__)
-
-    def pack(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        return self.signature.pack(args, kwargs)
-
-    def schema(self) -> dict[str, Any]:
-        return self.signature.schema()
-
-    def pack_named(self, named: Mapping[str, Any]) -> str:
-        return self.signature.pack_named(named)
-
-    def result(self, value: Any) -> Any:
-        return self.signature.result(value)
-
-    @property
-    def parameters(self) -> dict[str, inspect.Parameter]:
-        return self.signature.parameters
-
-    @property
-    def texts(self) -> frozenset[str]:
-        return self.signature.texts
-
-    @property
-    def defaults(self) -> Mapping[str, Any]:
-        return self.signature.defaults
 
 
 class Nothing(Work):

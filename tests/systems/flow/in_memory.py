@@ -58,7 +58,7 @@ class Player:
         task = self.flow.engine.registry.get(node.task)
         work = task.work
         assert isinstance(work, Python)
-        args, kwargs = work.signature.unpack(arguments(node, around))
+        args, kwargs = work.unpack(arguments(node, around))
         value = work.function(*args, **kwargs)
         return asyncio.run(value) if work.executor == "loop" else value
 
