@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.tasks.registry import TaskDef
 
 R = TypeVar("R")
+T = TypeVar("T")
 SLOWEST_LOOK_S = 0.25
 
 
@@ -49,31 +50,28 @@ class JobHandle(Generic[R]):
     def __repr__(self) -> str:
         return f"<job {self.id}>"
 
-    def _call(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self.engine.portal.call(coroutine)
 
     def job(self) -> Job:
         """The whole row, as the database has it: its state by its canonical name."""
-        job: Job = self._call(self._job())
-        return job
+        return self._call(self.engine.ajob(self.id))
 
     def state(self) -> State:
         return self.engine.label(self.job())
 
     async def astate(self) -> State:
-        return self.engine.label(await self.engine.portal.hop(self._job()))
+        return self.engine.label(await self.engine.portal.hop(self.engine.ajob(self.id)))
 
     def result(self, timeout: float | None = None) -> R:
         """Wait for the job and return its result; raises JobFailedError, JobCancelledError or WaitTimeoutError.
 
         Without a timeout, in seconds, it is the engine's own `wait`: 300 s unless that says otherwise.
         """
-        value: R = self._call(self._result(timeout))
-        return value
+        return self._call(self._result(timeout))
 
     async def aresult(self, timeout: float | None = None) -> R:
-        value: R = await self.engine.portal.hop(self._result(timeout))
-        return value
+        return await self.engine.portal.hop(self._result(timeout))
 
     def wait(self, timeout: float | None = None) -> State:
         """Wait until the job is over, however it ends."""
@@ -84,31 +82,23 @@ class JobHandle(Generic[R]):
 
     def cancel(self, reason: str = "cancelled", *, mode: str = "soft") -> State:
         """Stop the job: at once when it is not running, else by asking its worker (soft) or for good (hard)."""
-        state: State = self._call(self.engine.cancel_job(self.id, reason, mode))
-        return state
+        return self._call(self.engine.cancel_job(self.id, reason, mode))
 
     async def acancel(self, reason: str = "cancelled", *, mode: str = "soft") -> State:
         return await self.engine.portal.hop(self.engine.cancel_job(self.id, reason, mode))
 
     def events(self) -> list[Event]:
-        events: list[Event] = self._call(self._events())
-        return events
+        return self._call(self.engine.aevents(self.id))
 
     async def aevents(self) -> list[Event]:
-        return await self.engine.portal.hop(self._events())
-
-    async def _events(self) -> list[Event]:
-        return await self.engine.aevents(self.id)
-
-    async def _job(self) -> Job:
-        return await self.engine.ajob(self.id)
+        return await self.engine.portal.hop(self.engine.aevents(self.id))
 
     async def _wait(self, timeout: float | None) -> Job:
         timeout = self.engine.wait_s if timeout is None else timeout
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = self.engine.first_look_s
         while True:
-            job = await self._job()
+            job = await self.engine.ajob(self.id)
             if RANK[job.state] >= RANK[Canonical.SUCCEEDED]:
                 return job
             if deadline is not None and time.monotonic() >= deadline:

@@ -67,7 +67,8 @@ def serve_worker(
     """
     stop = StopSignal()
     with stop.listening():
-        worker, keeping = engine.portal.call(_start(engine, queues, concurrency, chores))
+        worker = engine.portal.call(engine.start_worker(queues, concurrency))
+        keeping = engine.portal.call(engine.start_chores()) if chores else None
         log.info("worker_started", owner=worker.owner, queues=worker.queues, concurrency=concurrency)
         warn_of_leases(engine)
         hide = None if metrics_port is None else show_metrics(worker, metrics_port)
@@ -104,16 +105,6 @@ def show_metrics(worker: Worker, port: int) -> Callable[[], None]:
         return lambda: None
     log.info("metrics_shown", url=shown.url)
     return shown.stop
-
-
-async def _start(engine: Inside, queues: Queues | None, concurrency: int, chores: bool) -> tuple[Worker, Chores | None]:
-    worker = Worker(engine, queues=queues, concurrency=concurrency)
-    await worker.start()
-    if not chores:
-        return worker, None
-    keeping = Chores(await engine.opened())
-    keeping.start()
-    return worker, keeping
 
 
 async def _end(worker: Worker, keeping: Chores | None, grace_s: float) -> None:

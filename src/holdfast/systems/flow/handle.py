@@ -33,21 +33,18 @@ class FlowHandle(JobHandle[dict[str, Any]]):
 
     def nodes(self) -> list[NodeRow]:
         """Its nodes, and where they stand."""
-        nodes: list[NodeRow] = self._call(self._nodes())
-        return nodes
+        return self._call(self._nodes())
 
     def show(self) -> dict[str, Any]:
         """The flow as the command line and the API show it: its counts, its nodes and why each stands where it does."""
-        view: dict[str, Any] = self._call(self._show())
-        return view
+        return self._call(self._show())
 
     async def ashow(self) -> dict[str, Any]:
         return await self.engine.portal.hop(self._show())
 
     def graph(self) -> Graph:
         """What it runs, as far as the store knows it: nodes that ran over a list are one."""
-        graph: Graph = self._call(self._graph())[0]
-        return graph
+        return self._call(self._graph())[0]
 
     def mermaid(self) -> str:
         """The same as a Mermaid flowchart, in the colours of the nodes' states."""
@@ -55,8 +52,7 @@ class FlowHandle(JobHandle[dict[str, Any]]):
 
     def resume(self, reason: str = "resumed") -> State:
         """Bring it back after a cancel: its cancelled nodes run, or wait, anew."""
-        state: State = self._call(self.engine.resume_job(self.id, reason))
-        return state
+        return self._call(self.engine.resume_job(self.id, reason))
 
     async def aresume(self, reason: str = "resumed") -> State:
         return await self.engine.portal.hop(self.engine.resume_job(self.id, reason))
@@ -66,8 +62,7 @@ class FlowHandle(JobHandle[dict[str, Any]]):
 
         Twice gives the same flow. NotAllowedError while this one is under way, or when it ended well.
         """
-        handle: FlowHandle = self._call(self._retry(reason))
-        return handle
+        return self._call(self._retry(reason))
 
     async def aretry(self, reason: str = "retried") -> FlowHandle:
         return await self.engine.portal.hop(self._retry(reason))

@@ -43,15 +43,8 @@ def built(
     free: dict[str, list[inspect.Parameter]] = {}
     made = []
     for each in nodes.values():
-        bound = bind(
-            each.task.work.parameters,
-            each.name,
-            each.after,
-            nodes=nodes,
-            given=each.inputs,
-            constants=each.args,
-            mapped=each.map,
-        )
+        parameters, given = each.task.work.parameters, each.inputs
+        bound = bind(parameters, each.name, each.after, nodes=nodes, given=given, constants=each.args, mapped=each.map)
         free[each.name] = bound.free
         node = Node(each.name, each.task.name, each.args, each.after, each.join, map=each.map, inputs=bound.inputs)
         made.append(
@@ -59,7 +52,7 @@ def built(
                 node,
                 args={**fallbacks(node, bound.needs), **each.args},
                 branch=_branch(each.name, choices[each.name], predicates) if each.name in choices else None,
-                when=None if each.when is None else predicates.of_when(each.when, f"{each.name}.when", each.after),
+                when=None if each.when is None else predicates.keep(each.when, f"{each.name}.when", each.after),
                 options=each.options,
             )
         )
@@ -68,7 +61,7 @@ def built(
 
 def _branch(name: str, choice: Choice, predicates: Predicates) -> Branch:
     cases = tuple(
-        Case(predicates.of_branch(judge, f"{name}.cases[{number}]"), then, priority)
+        Case(predicates.keep(judge, f"{name}.cases[{number}]"), then, priority)
         for number, (judge, then, priority) in enumerate(choice.cases)
     )
     return Branch(cases, choice.default, choice.mode)

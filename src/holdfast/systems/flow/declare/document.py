@@ -49,14 +49,9 @@ def read(document: object, registry: Registry) -> Sent:
             nodes.append(node)
             continue
         try:
+            what, given = f"nodes[{number}]", node.inputs
             bound = bind(
-                task.work.parameters,
-                f"nodes[{number}]",
-                node.after,
-                nodes=names,
-                given=node.inputs,
-                constants=node.args,
-                mapped=node.map,
+                task.work.parameters, what, node.after, nodes=names, given=given, constants=node.args, mapped=node.map
             )
         except HoldfastError as wrong:
             raise _placed(wrong, f"nodes[{number}].inputs") from None

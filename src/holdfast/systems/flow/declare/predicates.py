@@ -34,19 +34,12 @@ class Predicates:
         self._kept: dict[str, KeptPredicate] = {}
         self.free: dict[str, list[inspect.Parameter]] = {}
 
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(self._kept)
+    def keep(self, judge: Judge, name: str, after: tuple[str, ...] | None = None) -> Judged:
+        """As the graph holds it; a function is kept here. That of a branch takes the node's result.
 
-    def of_branch(self, judge: Judge, name: str) -> Judged:
-        """A case's judge as the graph holds it; a function is kept here, and takes the node's result."""
-        return self._keep(judge, name, None)
-
-    def of_when(self, judge: Judge, name: str, after: tuple[str, ...]) -> Judged:
-        """A node's `when`; a function takes what the node's own function would: parents' results, or the input."""
-        return self._keep(judge, name, after)
-
-    def _keep(self, judge: Judge, name: str, after: tuple[str, ...] | None) -> Judged:
+        That of a `when` takes what its node's own function would: results of the parents `after` which it comes, or
+        the input.
+        """
         if not callable(judge):
             condition = parse(to_document(judge) if isinstance(judge, Test | And | Or | Not) else judge, name)
             self.free[name] = [] if after is None else [_optional(path[1]) for path in _of_input(condition)]

@@ -36,19 +36,14 @@ class PipelineHandle(JobHandle[dict[str, Any]]):
 
     def show(self) -> dict[str, Any]:
         """The job as the outside sees it, with its stages."""
-        shown: dict[str, Any] = self._call(self.ashow())
-        return shown
+        return self._call(pipeline_view(self.engine, self.id))
 
     async def ashow(self) -> dict[str, Any]:
-        return await self.engine.portal.hop(self._show())
-
-    async def _show(self) -> dict[str, Any]:
-        return await pipeline_view(self.engine, self.id)
+        return await self.engine.portal.hop(pipeline_view(self.engine, self.id))
 
     def stages(self) -> list[dict[str, Any]]:
         """Each stage with its status, duration, metrics and errors."""
-        stages: list[dict[str, Any]] = self.show()["stages"]
-        return stages
+        return list(self.show()["stages"])
 
     def output(self, stage: str) -> Any:
         """What one stage returned, as plain data."""
