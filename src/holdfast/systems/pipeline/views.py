@@ -11,7 +11,6 @@ from holdfast.kernel.job import Job
 from holdfast.kernel.state import OVER, RANK
 from holdfast.store.pipeline.stages import StagesKept, StageSteps
 from holdfast.store.port import SignalRow, Store
-from holdfast.systems.pipeline.stages import StageResult
 from holdfast.views.job import iso, job_view
 
 if TYPE_CHECKING:
@@ -65,26 +64,17 @@ def stages_view(job: Job, kept: StagesKept, signals: Sequence[SignalRow], declar
 def _stage(job: Job, name: str, kept: StagesKept, running: View | None) -> View:
     end = kept.ends.get(name)
     if end is not None:
-        return _shape(StageResult.from_dict(name, end)) | {"finished_at": iso(kept.ended_at_ms[name])}
+        said = {field: end[field] for field in ("status", "duration_ms", "metrics", "errors", "reason")}
+        return {"name": name, **said, "progress": None, "finished_at": iso(kept.ended_at_ms[name])}
     view: View = {"name": name, "status": "pending", "duration_ms": None, "metrics": {}, "errors": [], "reason": None}
     view |= {"progress": None, "finished_at": None}
     if RANK[job.state] >= OVER:
         return view | {"status": "skipped", "reason": "the job ended before it"}
-    if running is not None:
-        progress = {key: running.get(key) for key in ("done", "total", "eta_seconds")}
-        has_progress = running.get("done") is not None
-        return view | {
-            "status": "running",
-            "metrics": running.get("counters") or {},
-            "progress": progress if has_progress else None,
-        }
-    return view
-
-
-def _shape(result: StageResult) -> View:
-    shape = {"name": result.name} | result.to_dict() | {"progress": None}
-    del shape["counts"]
-    return shape
+    if running is None:
+        return view
+    if running.get("done") is not None:
+        view["progress"] = {key: running.get(key) for key in ("done", "total", "eta_seconds")}
+    return view | {"status": "running", "metrics": running.get("counters") or {}}
 
 
 def _running(job: Job, kept: StagesKept, signals: Sequence[SignalRow]) -> View | None:

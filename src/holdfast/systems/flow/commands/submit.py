@@ -8,28 +8,32 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.graph.dag import Graph, Node
 from holdfast.kernel.graph.document import write_node
 from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.kernel.graph.inputs import arguments, scope
 from holdfast.kernel.graph.urgency import Sla, urgency
+from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Spec
 from holdfast.kernel.payload.encoding import encode
 from holdfast.kernel.state import Canonical
+from holdfast.kernel.strictly import DocumentError, shown
 from holdfast.runtime.task import Options, spec_of
 from holdfast.store.port import NewNode
-from holdfast.systems.flow.declare.node_task import node_task
 from holdfast.systems.flow.handle import FlowHandle
 from holdfast.systems.flow.nodes import needs_run, node_options
 from holdfast.tasks.durations import duration_ms
-from holdfast.tasks.registry import define
+from holdfast.tasks.registry import Registry, TaskDef, define
 from holdfast.tasks.work import Nothing
 
 if TYPE_CHECKING:
     from holdfast.runtime.inside import Inside
     from holdfast.store.port import Ask, Facts, Store
 
+SHOWN = 20
+"""Of very many declared tasks no more are listed."""
 OF_NODES = ("delay", "start_after", "expires", "timeout", "retry_limit", "retry_delay", "retry_backoff")
 """Options of a submit that are about runs: they hold for each node that says nothing else, and not for the flow."""
 
@@ -80,7 +84,7 @@ def new_nodes(engine: Inside, graph: Graph, flow: Spec, options: Options, now_ms
 
 def _spec(engine: Inside, graph: Graph, node: Node, flow: Spec, options: Options, given: Mapping[str, Any]) -> Spec:
     own = node.options
-    definition = node_task(engine.registry, graph, node)
+    definition = _task(engine.registry, graph, node)
     chosen = Options(
         queue=own.queue or options.queue,
         priority=options.priority if own.priority is None else own.priority,
@@ -109,6 +113,22 @@ def _spec(engine: Inside, graph: Graph, node: Node, flow: Spec, options: Options
         delay_ms=0 if options.delay is None or node.after else duration_ms(options.delay, "delay"),
         actor=flow.actor,
     )
+
+
+def _task(registry: Registry, graph: Graph, node: Node) -> TaskDef:
+    """What a node runs, under the lifecycle of nodes; DocumentError for what is not declared, or cannot be a node."""
+    task, at = registry.find(node.task), f"nodes[{graph.nodes.index(node)}].task"
+    if task is None:
+        known = sorted(each.name for each in registry)
+        listed = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
+        raise DocumentError(at, f"is {shown(node.task)}, which is no task", f"declared here: {listed}")
+    if task.lifecycle is WORKFLOW:
+        return task
+    if task.lifecycle is not DURABLE or task.compensate is not None:
+        kind = "is compensated" if task.lifecycle is DURABLE else f"follows {task.lifecycle.name}"
+        problem = f"is {shown(node.task)}, which {kind}: a node cannot"
+        raise DocumentError(at, problem, 'declare a task with lifecycle="workflow" for it')
+    return task.under(WORKFLOW)
 
 
 def _deadlines(node: Node, depth: int, spec: Spec, now_ms: int) -> tuple[tuple[int, int], ...]:
