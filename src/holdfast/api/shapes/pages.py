@@ -7,12 +7,11 @@ import binascii
 import hashlib
 import json
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Query, Request
+from fastapi import Query
 
-from holdfast.api.access.query import refuse_unknown
 from holdfast.api.problems.kinds import Problem
 from holdfast.kernel.job import is_id
 
@@ -32,11 +31,6 @@ Limit = Annotated[int, Query(ge=1, le=LARGEST, description="How many at most.")]
 Cursor = Annotated[
     str | None, Query(description="`next_cursor` of the page before, as it is. It fits the same filter only.")
 ]
-
-
-def known_only(request: Request, known: Collection[str], many: Collection[str] = ()) -> None:
-    """Where a route takes fewer parameters than it declares."""
-    refuse_unknown(request.query_params, known, many)
 
 
 def cursor_of(before: str | None, where: Mapping[str, Any]) -> str | None:

@@ -21,7 +21,7 @@ from holdfast.api.problems.kinds import Problem, missing, refusal
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.bodies import Cancel, Why
 from holdfast.api.shapes.forms import Asker, origin_of
-from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of, known_only
+from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of
 from holdfast.kernel import decisions
 from holdfast.kernel.decisions import Decide
 from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
@@ -69,7 +69,6 @@ async def start(
     body: NewFlow | None = None,
 ) -> Response:
     """Start a flow that is declared here, or a DAG that is sent as data. All of its nodes are stored, or nothing is."""
-    known_only(request, set())
     asked = body or NewFlow()
     origin = origin_of(request, caller)
     # Apart from the loop: a DAG may have ten thousand nodes, and others are served meanwhile.
@@ -133,7 +132,6 @@ def made_flow(done: Facts, exists: str) -> Reply:
 @router.get("/flows", response_model=schemas.Page[FlowJob], response_model_exclude_unset=True)
 @needs(Scope.READ)
 async def list_flows(
-    request: Request,
     store: StoreDep,
     state: Annotated[list[str] | None, Query(description="ACTIVE, COMPLETED, …; may be given several times.")] = None,
     name: Annotated[str | None, Query(description="Only flows of this name.")] = None,
@@ -141,7 +139,6 @@ async def list_flows(
     cursor: Cursor = None,
 ) -> dict[str, Any]:
     """List flows, newest first, each with its counts."""
-    known_only(request, {"state", "name", "limit", "cursor"}, many={"state"})
     where = {"state": sorted(set(state or ())), "name": name}
     before = before_of(cursor, where)
     chosen: dict[str, Any] = {"states": where["state"], "task": name, "lifecycle": FLOW.name, "limit": limit}
@@ -155,10 +152,9 @@ async def list_flows(
 @router.get("/flows/{flow}", response_model=Flow, response_model_exclude_unset=True)
 @needs(Scope.READ)
 async def show_flow(
-    request: Request, id: Annotated[str, Path(alias="flow", description="A flow's id.")], store: StoreDep
+    id: Annotated[str, Path(alias="flow", description="A flow's id.")], store: StoreDep
 ) -> dict[str, Any]:
     """Show a flow: its nodes, since when each could run, when it ran and why it did not, and the ways between them."""
-    known_only(request, set())
     return await flow_view(store, await _found(run_of(store, id), id))
 
 
@@ -181,32 +177,23 @@ async def _change(once: Once, flow_id: str, decide: Decide, if_match: str | None
 
 @router.post("/flows/{id}/cancel", responses=AS_A_FLOW)
 @needs(Scope.WRITE)
-async def cancel(
-    request: Request, id: str, once: OnceDep, body: Cancel | None = None, if_match: IfMatch = None
-) -> Response:
+async def cancel(id: str, once: OnceDep, body: Cancel | None = None, if_match: IfMatch = None) -> Response:
     """Cancel a flow: its nodes at once where no worker has them, else by asking. It ends with the last of them."""
-    known_only(request, set())
     asked = body or Cancel()
     return await _change(once, id, decisions.cancel(asked.reason or "cancelled", asked.mode), if_match)
 
 
 @router.post("/flows/{id}/resume", responses=AS_A_FLOW)
 @needs(Scope.WRITE, "duplicate_key")
-async def resume(
-    request: Request, id: str, once: OnceDep, body: Why | None = None, if_match: IfMatch = None
-) -> Response:
+async def resume(id: str, once: OnceDep, body: Why | None = None, if_match: IfMatch = None) -> Response:
     """Bring a cancelled flow back: its cancelled nodes run, or wait, anew."""
-    known_only(request, set())
     return await _change(once, id, decisions.resume((body and body.reason) or "resumed"), if_match)
 
 
 @router.post("/flows/{id}/retry", status_code=201, responses=AS_RETRIED)
 @needs(Scope.WRITE)
-async def retry(
-    request: Request, id: str, once: OnceDep, body: Why | None = None, if_match: IfMatch = None
-) -> Response:
+async def retry(id: str, once: OnceDep, body: Why | None = None, if_match: IfMatch = None) -> Response:
     """Make the flow that goes on where this one failed or was cancelled: what ended well is not run again."""
-    known_only(request, set())
     flow = await _found(flow_job(once.store, id), id)
     reason = (body and body.reason) or "retried"
 

@@ -17,7 +17,7 @@ from holdfast.api.problems.kinds import missing, refusal
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.bodies import Args, Body, Cancel, Key, Text
 from holdfast.api.shapes.forms import Asker, origin_of
-from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of, known_only
+from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of
 from holdfast.kernel import decisions
 from holdfast.kernel.decisions import Decision, Stands, Stay
 from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
@@ -93,7 +93,6 @@ class CancelAnswer(schemas.Shown):
 @needs(Scope.WRITE, "not_found", "duplicate_key")
 async def start(request: Request, body: NewRun, engine: EngineDep, caller: CallerDep, once: OnceDep) -> Response:
     """Start a run. Of a pipeline that runs alone, the run that is under way is the answer, or a 409 if asked for."""
-    known_only(request, set())
     spec = _spec(engine, body, origin_of(request, caller))
 
     async def make(ask: Ask) -> Facts:
@@ -128,7 +127,6 @@ def _started(job: Job, created: bool) -> Reply:
 @router.get("/pipeline/jobs", response_model=schemas.Page[PipelineJob], response_model_exclude_unset=True)
 @needs(Scope.READ)
 async def list_runs(
-    request: Request,
     store: StoreDep,
     state: Annotated[list[str] | None, Query(description="PENDING, RUNNING, …; may be given several times.")] = None,
     pipeline: Annotated[str | None, Query()] = None,
@@ -136,7 +134,6 @@ async def list_runs(
     cursor: Cursor = None,
 ) -> dict[str, Any]:
     """List runs, newest first, each with its stages."""
-    known_only(request, {"state", "pipeline", "limit", "cursor"}, many={"state"})
     where = {"state": sorted(set(state or ())), "pipeline": pipeline}
     before = before_of(cursor, where)
     chosen: dict[str, Any] = {"states": where["state"], "task": pipeline, "lifecycle": LIFECYCLE, "limit": limit}
@@ -149,9 +146,8 @@ async def list_runs(
 
 @router.get("/pipeline/jobs/{id}", response_model=PipelineJob, response_model_exclude_unset=True)
 @needs(Scope.READ)
-async def show_run(request: Request, id: str, engine: EngineDep, store: StoreDep) -> dict[str, Any]:
+async def show_run(id: str, engine: EngineDep, store: StoreDep) -> dict[str, Any]:
     """Show a run with its stages: how far each is, what it counted, what went wrong."""
-    known_only(request, set())
     job = await run_of(store, id)
     [view] = await pipeline_views(store, [job], declared_stages(engine, job.task))
     return view
@@ -159,9 +155,8 @@ async def show_run(request: Request, id: str, engine: EngineDep, store: StoreDep
 
 @router.post("/pipeline/jobs/{id}/cancel", response_model=CancelAnswer, response_model_exclude_unset=True)
 @needs(Scope.WRITE)
-async def cancel(request: Request, id: str, once: OnceDep, body: Cancel | None = None) -> Response:
+async def cancel(id: str, once: OnceDep, body: Cancel | None = None) -> Response:
     """Cancel a run: at once when it has not begun, else its stage is interrupted."""
-    known_only(request, set())
     job = await run_of(once.store, id)
     asked = body or Cancel()
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncGenerator, Iterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header
 from fastapi.sse import format_sse_event
 from starlette.responses import Response, StreamingResponse
 
@@ -17,7 +17,6 @@ from holdfast.api.deps import EngineDep, StoreDep
 from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, Stream
 from holdfast.api.jobs.streams import Streams, StreamsDep
 from holdfast.api.problems.kinds import Problem
-from holdfast.api.shapes.pages import known_only
 from holdfast.store.port import Store
 from holdfast.systems.pipeline.routes.runs import run_of
 from holdfast.systems.pipeline.views import View, declared_stages, pipeline_views
@@ -36,7 +35,6 @@ router = APIRouter(tags=["pipelines"])
 )
 @needs(Scope.READ, is_stream=True)
 async def follow_run(
-    request: Request,
     id: str,
     streams: StreamsDep,
     engine: EngineDep,
@@ -49,7 +47,6 @@ async def follow_run(
 
     It begins with the first stage, or behind the id that is given: an id means the same in every stream of the run.
     """
-    known_only(request, set())
     streams.check_room()
     after = _number(last_event_id)
     job = await run_of(store, id)
