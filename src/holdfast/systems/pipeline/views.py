@@ -64,8 +64,8 @@ def stages_view(job: Job, kept: StagesKept, signals: Sequence[SignalRow], declar
 def _stage(job: Job, name: str, kept: StagesKept, running: View | None) -> View:
     end = kept.ends.get(name)
     if end is not None:
-        said = {field: end[field] for field in ("status", "duration_ms", "metrics", "errors", "reason")}
-        return {"name": name, **said, "progress": None, "finished_at": iso(kept.ended_at_ms[name])}
+        outside = {field: end[field] for field in ("status", "duration_ms", "metrics", "errors", "reason")}
+        return {"name": name, **outside, "progress": None, "finished_at": iso(kept.ended_at_ms[name])}
     view: View = {"name": name, "status": "pending", "duration_ms": None, "metrics": {}, "errors": [], "reason": None}
     view |= {"progress": None, "finished_at": None}
     if RANK[job.state] >= OVER:
