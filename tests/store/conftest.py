@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from holdfast.store.port import Store
 from holdfast.store.postgres.driver import PostgresDriver
 from holdfast.store.sqlite.driver import open_sqlite
 from holdfast.store.store import SqlStore
+from tests.store.ours import Opener, Ours
 from tests.store.scenes import START_MS, Clock
 
 HERE = Path(__file__).parent
@@ -32,8 +33,6 @@ DELETE FROM holdfast_lifecycle; DELETE FROM holdfast_gate; DELETE FROM holdfast_
 DELETE FROM holdfast_edge; DELETE FROM holdfast_schedule; DELETE FROM holdfast_queue;
 SELECT setval('holdfast_event_pos', 1, false);
 """
-
-Opener = Callable[[], AbstractAsyncContextManager[Store]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -101,6 +100,12 @@ def database(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> Op
         yield SqlStore(driver)
 
     return on_postgres
+
+
+@pytest.fixture
+def ours(request: pytest.FixtureRequest, database: Opener, clock: Clock) -> Ours:
+    is_postgres = request.node.callspec.params["database"] == "postgres"
+    return Ours(database, clock, request.getfixturevalue("postgres_suite_dsn") if is_postgres else None)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

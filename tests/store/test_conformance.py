@@ -2,61 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Sequence
 from typing import Any
 
-import asyncpg
 import pytest
 
-from holdfast.catalog import KNOWN
 from holdfast.kernel.errors import HoldfastError
-from holdfast.kernel.job import Job, Spec
-from holdfast.store.open import asubmit_in
-from holdfast.store.port import Applied, Facts, Lease, Store
+from holdfast.kernel.job import Job
+from holdfast.store.port import Applied, Facts, Lease
 from holdfast.testing import store_conformance as suite
 from holdfast.testing.store_conformance import Check, asked, pair_of, read, worked
-from tests.store.conftest import Opener
-from tests.store.scenes import Clock
-
-
-class Ours:
-    """One of our databases, as the suite wants it; `spoil` makes its stores worse than they are."""
-
-    def __init__(self, opener: Opener, clock: Clock, dsn: str | None) -> None:
-        self._opener = opener
-        self._clock = clock
-        self._dsn = dsn
-        self.spoil: Callable[[Any], None] = lambda store: None
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[Store]:
-        async with self._opener() as store:
-            self.spoil(store)
-            yield store
-            await store.wakeups.close()  # type: ignore[attr-defined] # its driver is shared, and stays open
-
-    def pass_ms(self, ms: int) -> None:
-        self._clock.advance(ms)
-
-    def late(self, specs: Sequence[Spec]) -> AbstractAsyncContextManager[None] | None:
-        return None if self._dsn is None else self._late(self._dsn, specs)
-
-    @asynccontextmanager
-    async def _late(self, dsn: str, specs: Sequence[Spec]) -> AsyncIterator[None]:
-        connection = await asyncpg.connect(dsn)
-        try:
-            async with connection.transaction():
-                await asubmit_in(connection, specs, KNOWN)
-                yield
-        finally:
-            await connection.close()
-
-
-@pytest.fixture
-def ours(request: pytest.FixtureRequest, database: Opener, clock: Clock) -> Ours:
-    is_postgres = request.node.callspec.params["database"] == "postgres"
-    return Ours(database, clock, request.getfixturevalue("postgres_suite_dsn") if is_postgres else None)
+from tests.store.ours import Ours, Spoilt
 
 
 @pytest.mark.parametrize("check", suite.CHECKS, ids=lambda check: check.__name__)
@@ -68,21 +24,11 @@ async def test_stores(check: Check, ours: Ours) -> None:
 def test_every_check_of_the_suite_is_run() -> None:
     written = [
         name
-        for part in (worked, asked, read)
+        for part in suite.PARTS
         for name, value in vars(part).items()
         if getattr(value, "__annotations__", {}) == {"pair": "Pair", "return": "None"}
     ]
     assert [check.__name__ for check in suite.CHECKS] == written
-
-
-class Spoilt:
-    """A part of a store, but for what its subclass does instead."""
-
-    def __init__(self, part: Any) -> None:
-        self.part = part
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.part, name)
 
 
 class Careless(Spoilt):
@@ -123,7 +69,7 @@ class Hasty(Spoilt):
     """Hands out all that there is, and never looks back."""
 
     def feed(self, after: int = 0) -> Any:
-        return Skipping(self.part.feed(after))
+        return Skipping(self.part.feed(after), self.store)
 
 
 class Skipping(Spoilt):
@@ -156,7 +102,7 @@ async def test_one_that_breaks_the_contract_is_found_out(
     part: str, worse: type[Spoilt], check: Check, ours: Ours, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(read, "BOUND_S", 0.2)
-    ours.spoil = lambda store: setattr(store, part, worse(getattr(store, part)))
+    ours.worsen(part, worse)
     with pytest.raises((AssertionError, HoldfastError)):
         async with pair_of(ours) as pair:
             await check(pair)
