@@ -21,7 +21,7 @@ class NotProvenError(HoldfastError):
 
 
 async def prove(store: Store, job_id: str) -> dict[str, Any]:
-    """A certificate of the job up to now, fit for JSON: see `kernel.certificate.verify`.
+    """A certificate of the job up to now, fit for JSON: see `kernel.proof.certificate.verify`.
 
     NotFoundError for an unknown job; NotProvenError when an event is not sealed yet, or not as it was sealed.
     """

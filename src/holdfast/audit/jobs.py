@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from holdfast.audit.findings import Findings, Progress, Tick
 from holdfast.audit.flows import check_flows
@@ -26,13 +25,8 @@ EVENTS_AT_ONCE = 16_000
 LOOKS = 20
 
 
-class Counted(NamedTuple):
-    jobs: int
-    events: int
-
-
-async def check_jobs(reads: Reads, findings: Findings, tick: Tick) -> Counted:
-    """Every breach of I1–I14 that the jobs show, and whether they add up."""
+async def check_jobs(reads: Reads, findings: Findings, tick: Tick) -> tuple[int, int]:
+    """Every breach of I1–I14 that the jobs show, and whether they add up; how many jobs and events there are."""
     one = _Pass(reads, findings, tick)
     await one.start()
     await one.merge()
@@ -40,7 +34,7 @@ async def check_jobs(reads: Reads, findings: Findings, tick: Tick) -> Counted:
     for job_id, problem in await reads.dead_mismatches():
         findings.add(Violation("I13", job_id, None, problem))
     await check_flows(reads, findings)
-    return Counted(one.jobs, one.events)
+    return one.jobs, one.events
 
 
 class _Pass:

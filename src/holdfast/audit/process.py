@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from holdfast.audit.findings import Findings, Progress, Tick
@@ -18,7 +17,7 @@ from holdfast.kernel.errors import StoreError
 from holdfast.kernel.proof.invariants import Violation
 from holdfast.store.open import open_store
 
-PASSES: dict[str, Callable[..., Any]] = {"jobs": check_jobs, "seals": check_seals}
+PASSES = {"jobs": check_jobs, "seals": check_seals}
 LONGEST_LINE = 1 << 24
 
 
@@ -27,10 +26,9 @@ async def run_pass(url: str, name: str, most: int, tick: Tick) -> tuple[Findings
     store = open_store(url)
     findings = Findings(most)
     try:
-        counted = await PASSES[name](store.reads, findings, tick)
+        return findings, await PASSES[name](store.reads, findings, tick)
     finally:
         await store.close()
-    return findings, tuple(counted)
 
 
 async def run_in_process(url: str, name: str, most: int, tick: Tick) -> tuple[Findings, tuple[int, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from operator import itemgetter
-from typing import NamedTuple
 
 from holdfast.audit.findings import Findings, Progress, Tick
 from holdfast.audit.purges import PurgeLog, among
@@ -24,13 +23,8 @@ BEGINNING = -(2**63)
 Records = list[tuple[int, Ranges]]
 
 
-class Covered(NamedTuple):
-    seals: int
-    unsealed: int
-
-
-async def check_seals(reads: Reads, findings: Findings, tick: Tick) -> Covered:
-    """Every breach of I19, with the job and the event that it concerns."""
+async def check_seals(reads: Reads, findings: Findings, tick: Tick) -> tuple[int, int]:
+    """Every breach of I19, with its job and event; how many seals there are, and how many events await one."""
     return await _Pass(reads, findings, tick).run()
 
 
@@ -50,7 +44,7 @@ class _Pass:
         self._gone: set[str] = set()
         self._pruned = 0
 
-    async def run(self) -> Covered:
+    async def run(self) -> tuple[int, int]:
         await self._purges.load(self._findings)
         recorded, self._known = self._purges.pruned_events, self._purges.last
         end = await self._reads.last_seal()
@@ -66,7 +60,7 @@ class _Pass:
                 "conservation", f"{recorded} events are on record as pruned, {self._pruned} sealed ones are gone"
             )
         left = len(self._buffer) - self._at
-        return Covered(count, left + await self._reads.unsealed(self._read_pos))
+        return count, left + await self._reads.unsealed(self._read_pos)
 
     async def _seals(self) -> AsyncIterator[SealRow]:
         number = 0

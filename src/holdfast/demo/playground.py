@@ -1,7 +1,5 @@
 """The demo's tasks on the configured database: what `holdfast dev` runs when it is given no app."""
 
-from __future__ import annotations
-
 from holdfast.config import load
 from holdfast.demo.tasks import night
 

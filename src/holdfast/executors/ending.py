@@ -22,13 +22,7 @@ from holdfast.tasks.context import Context, JobStopped
 
 MESSAGE_CHARS = 2_000
 TRACE_LINES = 12
-OUR_ROOMS = (
-    "/holdfast/executors/",
-    "/holdfast/tasks/",
-    "/holdfast/worker/",
-    "/holdfast/systems/",
-    "/holdfast/runtime/",
-)
+OUR_ROOMS = tuple(f"/holdfast/{room}/" for room in ("executors", "tasks", "worker", "systems", "runtime"))
 """Frames from here say nothing of a handler."""
 PLAIN = 1 << 53
 

@@ -49,15 +49,12 @@ class JobLink(AsyncLink, Protocol):
 
     async def load_checkpoint(self) -> str | None:
         """What an earlier attempt kept last."""
-        ...
 
     async def steps(self) -> list[str]:
         """The names of the steps that were done, in the order in which they were."""
-        ...
 
     async def step_undone(self, name: str) -> None:
         """Put on record that a step was compensated."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -86,15 +83,12 @@ class Handle(Protocol):
 
     def poll(self) -> Words:
         """What is new since the last call."""
-        ...
 
     def notes(self) -> Notes:
         """What is to be kept beside the outcome, as it stands."""
-        ...
 
     def cancel(self, how: Stop, asked: str | None = None) -> None:
         """Stop the run; `asked` are the words of a soft request, as the job has them. More than once is as once."""
-        ...
 
     async def outcome(self) -> Outcome | Crashed:
         """What the run ended with, whatever its work raised. Awaited once, right after the start: work may begin here.
@@ -102,7 +96,6 @@ class Handle(Protocol):
         Once it is stopped HARD it ends within a moment: with anything, or with CancelledError, and its runner may be
         cancelled then. Only work that holds the runner's loop, or swallows the interruption, may take longer.
         """
-        ...
 
 
 class Executor(Protocol):
@@ -115,18 +108,15 @@ class Executor(Protocol):
 
     async def start(self, run: Run) -> Handle:
         """Begin a run. What it raises is a failure of the run, and is classified as if its work had raised it."""
-        ...
 
     async def adopt(self, run: Run, since: int) -> Handle | None:
         """Find the run of this job that attempt `since` began and whose worker was lost; None when it is not there.
 
         It goes on under the run's own attempt. Nothing is begun: None has it started anew, as a run that was lost.
         """
-        ...
 
     async def close(self, grace_s: float) -> None:
         """Free what is held, within about `grace_s`. What still runs is ended, or left behind."""
-        ...
 
 
 class Site(NamedTuple):

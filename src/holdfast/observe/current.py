@@ -20,13 +20,8 @@ class Current(NamedTuple):
 
     def fields(self) -> dict[str, str | int]:
         """What a log line says of it."""
-        named = {
-            "job_id": self.job_id,
-            "attempt": self.attempt,
-            "correlation_id": self.correlation_id,
-            "trace_id": self.trace_id,
-        }
-        return {name: value for name, value in named.items() if value is not None}
+        names = ("job_id", "attempt", "correlation_id", "trace_id")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 current: ContextVar[Current | None] = ContextVar("holdfast_current", default=None)

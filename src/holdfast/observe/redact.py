@@ -79,14 +79,12 @@ def register_environment(environment: Mapping[str, str]) -> None:
     found = [value for name, value in environment.items() if is_secret(name) and name not in FOLDERS]
     for value in environment.values():
         found += _passwords(value)
-    if long_enough := [value for value in found if len(value) >= SHORTEST]:
-        register(*long_enough)
+    register(*(value for value in found if len(value) >= SHORTEST))
 
 
 def register_url(url: str) -> None:
     """Hide the password of a database's address, where it has one."""
-    if found := [password for password in _passwords(url) if len(password) >= SHORTEST]:
-        register(*found)
+    register(*(password for password in _passwords(url) if len(password) >= SHORTEST))
 
 
 def forget() -> None:

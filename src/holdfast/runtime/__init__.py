@@ -1,1 +1,1 @@
-"""The runtime: what waits, runs and follows the log. Chores have one file each, with `run_once`."""
+"""The inside of an engine: its tasks and their handles, the loop that it lives in, what a process of it runs."""

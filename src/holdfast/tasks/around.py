@@ -21,8 +21,6 @@ class Around(Protocol):
 
     async def before(self, job: Job) -> Job | Instead:
         """The job as it is to be run, its arguments worked out; or its end, when it is not to be run."""
-        ...
 
     async def after(self, job: Job, outcome: Outcome) -> Follow | None:
         """What a run's end says of jobs that wait for it."""
-        ...

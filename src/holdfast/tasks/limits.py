@@ -33,9 +33,7 @@ class Limit:
         arguments = {**defaults, **json.loads(payload)}
         name: Any = self.key(**arguments) if callable(self.key) else _filled(self.key, arguments)
         if not isinstance(name, str) or not 0 < len(name) <= LONGEST_GATE:
-            raise HoldfastError(
-                f"the limit's key is {name!r:.80}", field="limit", remedy=f"text of 1 to {LONGEST_GATE} characters"
-            )
+            raise _wrong(f"the limit's key is {name!r:.80}", f"text of 1 to {LONGEST_GATE} characters")
         return NamedLimit(name, self.running, None if self.rate is None else interval_us(self.rate), self.burst)
 
 

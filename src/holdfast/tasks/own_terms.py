@@ -11,7 +11,7 @@ from holdfast.kernel.errors import HoldfastError
 from holdfast.kernel.job import Job
 from holdfast.kernel.retry import RetryPolicy
 from holdfast.tasks.durations import Duration, duration_ms, some_time_ms
-from holdfast.tasks.registry import TaskDef
+from holdfast.tasks.registry import TaskDef, beginning
 
 DOUBLING = 2.0
 
@@ -67,8 +67,4 @@ def _retry(policy: RetryPolicy, own: dict[str, Any]) -> RetryPolicy:
     if backoff is not None:
         policy = replace(policy, factor=max(policy.factor, DOUBLING) if backoff else 1.0)
     base_ms = own.get("retry_delay_ms")
-    if base_ms is None:
-        return policy
-    # A first delay beyond the usual cap is meant: the cap gives way.
-    cap_ms = policy.cap_ms if policy.cap_ms is None else max(policy.cap_ms, base_ms)
-    return replace(policy, base_ms=base_ms, cap_ms=cap_ms)
+    return policy if base_ms is None else beginning(policy, base_ms)

@@ -107,8 +107,11 @@ def _retry(policy: RetryPolicy, given: dict[str, Any]) -> RetryPolicy:
         return replace(backoff, max_tries=policy.max_tries)
     if backoff is None:
         return policy
-    base_ms = duration_ms(backoff, "backoff")
-    # A first delay beyond the usual cap is meant: the cap gives way.
+    return beginning(policy, duration_ms(backoff, "backoff"))
+
+
+def beginning(policy: RetryPolicy, base_ms: int) -> RetryPolicy:
+    """The same with another first delay. One beyond the usual cap is meant: the cap gives way."""
     cap_ms = policy.cap_ms if policy.cap_ms is None else max(policy.cap_ms, base_ms)
     return replace(policy, base_ms=base_ms, cap_ms=cap_ms)
 

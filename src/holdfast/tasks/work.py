@@ -25,11 +25,9 @@ class Work(Protocol):
 
     def pack(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """The arguments as JSON text by name, or ArgumentsError that names the one that is wrong."""
-        ...
 
     def schema(self) -> dict[str, Any]:
         """The arguments by name, as JSON Schema."""
-        ...
 
     def pack_named(self, named: Mapping[str, Any]) -> str:
         """As `pack`, for arguments that came by name, as JSON does."""

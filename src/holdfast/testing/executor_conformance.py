@@ -33,7 +33,6 @@ class Workplace(Protocol):
 
     def task(self, behaviour: Behaviour) -> TaskDef | None:
         """A task that behaves so; None where no work of this executor can."""
-        ...
 
 
 class Kept:

@@ -27,15 +27,12 @@ class Place(Protocol):
 
     def open(self) -> AbstractAsyncContextManager[Files]:
         """The place as one more process opens it."""
-        ...
 
     async def kept(self) -> int:
         """How many bytes it takes by now, of blobs and of what was broken off, give or take what an empty one takes."""
-        ...
 
     def pass_time(self) -> int:
         """Let time pass until it is later by the place's clock than all that was put; that time."""
-        ...
 
 
 Check = Callable[[Place], Awaitable[None]]

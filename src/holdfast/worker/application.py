@@ -21,8 +21,6 @@ class Application(Protocol):
     @property
     def tables(self) -> Mapping[str, Lifecycle]:
         """The lifecycles that are known, by name."""
-        ...
 
     async def opened(self) -> Store:
         """The store, brought up to date."""
-        ...

@@ -1,7 +1,5 @@
 """Crawls and ingestions."""
 
-from __future__ import annotations
-
 from holdfast.catalog import System
 
 SYSTEM = System(
@@ -11,5 +9,3 @@ SYSTEM = System(
     fields="holdfast.systems.crawl.fields:CrawlFields",
     demo="holdfast.systems.crawl.demo:part",
 )
-
-__all__ = ["SYSTEM"]

@@ -1,7 +1,5 @@
 """Flows: DAGs of tasks."""
 
-from __future__ import annotations
-
 from holdfast.catalog import Noun, System
 
 SYSTEM = System(
@@ -19,5 +17,3 @@ SYSTEM = System(
     },
     demo="holdfast.systems.flow.demo:part",
 )
-
-__all__ = ["SYSTEM"]

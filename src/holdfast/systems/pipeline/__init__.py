@@ -1,7 +1,5 @@
 """Pipelines: stages in order, as one job."""
 
-from __future__ import annotations
-
 from holdfast.catalog import Noun, System
 
 SYSTEM = System(
@@ -16,5 +14,3 @@ SYSTEM = System(
     },
     demo="holdfast.systems.pipeline.demo:part",
 )
-
-__all__ = ["SYSTEM"]

@@ -1,7 +1,5 @@
 """Commands in a sandbox."""
 
-from __future__ import annotations
-
 from holdfast.catalog import System
 
 SYSTEM = System(
@@ -12,5 +10,3 @@ SYSTEM = System(
     forms=("holdfast.systems.sandbox.command_jobs:COMMAND",),
     demo="holdfast.systems.sandbox.demo:part",
 )
-
-__all__ = ["SYSTEM"]

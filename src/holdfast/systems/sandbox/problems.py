@@ -1,7 +1,5 @@
 """What is answered to a command that is asked for wrongly."""
 
-from __future__ import annotations
-
 from holdfast.api.problems.kind import Kind
 
 KINDS = {

@@ -48,7 +48,6 @@ async def cancel(
         dry_run: Only show which.
         yes: Do it, however many they are.
     """
-
     dry = is_dry(ids, {"name": name}, dry_run=dry_run, yes=yes)
     async with call.store() as store:
         flows = [await flow_job(store, flow_id) for flow_id in ids] if ids else await _under_way(store, name)
@@ -96,7 +95,6 @@ async def resume(
         flow_id: The flow's id.
         reason: Why, as the events will say.
     """
-
     async with call.store() as store:
         flow = await resume_command.resume(store, (await flow_job(store, flow_id)).id, reason, ACTOR)
         view = await view_of(store, flow.id)
