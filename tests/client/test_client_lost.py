@@ -10,7 +10,6 @@ import pytest
 
 from holdfast import Engine
 from holdfast.api.app import create_app
-from holdfast.runtime.events import aone_by_one
 from holdfast.runtime.task import Task
 from tests.api.streaming import Served, serving
 from tests.services.proxy import Cut, Proxy, running_proxy
@@ -81,7 +80,7 @@ async def test_a_change_is_made_once(served: Served, proxy: Proxy, task: Task[..
 
 @pytest.mark.slow
 async def test_who_follows_misses_and_repeats_nothing(served: Served, proxy: Proxy, task: Task[..., Any]) -> None:
-    events = aone_by_one(task.engine.portal, task.engine.follow_batches(0, {}))
+    events = task.engine.portal.aone_by_one(task.engine.follow_batches(0, {}))
     wanted: list[str] = []
     got: list[str] = []
     for n in range(10):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.chores.grouping import grouped
+from holdfast.chores.grouping import BATCH, grouped
 from holdfast.kernel.settle import expired
 from holdfast.store.port import Store
 
@@ -11,15 +11,14 @@ class Expirer:
     every_s = 1.0
     makes_work = True
 
-    def __init__(self, store: Store, batch: int = 500) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._batch = batch
 
     async def run_once(self, now_ms: int | None = None) -> int:
         ended = 0
-        while jobs := await self._store.upkeep.expired(self._batch):
+        while jobs := await self._store.upkeep.expired(BATCH):
             applied = await self._store.jobs.apply(grouped(self._store.tables, jobs, expired, "expirer"))
             ended += len(applied.versions)
-            if len(jobs) < self._batch or not applied.versions:
+            if len(jobs) < BATCH or not applied.versions:
                 break
         return ended

@@ -9,6 +9,9 @@ from holdfast.kernel.lifecycle import Lifecycle, Transition
 from holdfast.kernel.move import Change
 from holdfast.kernel.settle import Settled
 
+BATCH = 500
+"""So many jobs are settled in one transaction."""
+
 
 def grouped(
     tables: Mapping[str, Lifecycle], jobs: Iterable[Job], settle: Callable[[Lifecycle, Job], Settled], actor: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.chores.grouping import grouped
+from holdfast.chores.grouping import BATCH, grouped
 from holdfast.kernel.settle import lost
 from holdfast.observe.logs import get_logger
 from holdfast.store.port import Store
@@ -16,18 +16,17 @@ class Reaper:
     every_s = 1.0
     makes_work = True
 
-    def __init__(self, store: Store, batch: int = 500) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._batch = batch
 
     async def run_once(self, now_ms: int | None = None) -> int:
         taken = 0
-        while jobs := await self._store.upkeep.lost(self._batch):
+        while jobs := await self._store.upkeep.lost(BATCH):
             changes = grouped(self._store.tables, jobs, lost, "reaper")
             applied = await self._store.jobs.apply(changes)
             taken += len(applied.versions)
             for job in jobs:
                 log.warning("lease_expired", job_id=job.id, owner=job.lease_owner, attempt=job.attempt)
-            if len(jobs) < self._batch or not applied.versions:
+            if len(jobs) < BATCH or not applied.versions:
                 break
         return taken

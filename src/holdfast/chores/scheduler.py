@@ -77,10 +77,9 @@ class Scheduler:
     every_s = 1.0
     makes_work = True
 
-    def __init__(self, store: Store, grace_ms: int = GRACE_MS) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._schedules = store.admin.schedules
-        self._grace_ms = grace_ms
 
     async def declare(self, schedules: Sequence[Schedule]) -> None:
         """Keep these schedules; one that is known goes on where it stands unless its times have changed."""
@@ -119,7 +118,7 @@ class Scheduler:
 
     def _chosen(self, row: ScheduleRow, cron: Cron, now_ms: int) -> tuple[list[int], int]:
         """The ticks to submit, and the time up to which that deals with all."""
-        on_time_ms = now_ms - self._grace_ms
+        on_time_ms = now_ms - GRACE_MS
         match Missed(row.missed):
             case Missed.ALL:
                 ticks = cron.between(row.last_tick_ms, now_ms, PAGE)

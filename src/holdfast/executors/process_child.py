@@ -11,7 +11,7 @@ import json
 import os
 import queue
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
 from holdfast.executors import ending
 from holdfast.executors.frames import Channel, Frame
@@ -31,13 +31,6 @@ PROGRESS_EVERY_S = 0.5
 KINDS: dict[str, Any] = {
     kind.__name__: kind for kind in (o.Done, o.Partial, o.Skip, o.Retry, o.Fail, o.Cancelled, o.TimedOut)
 }
-
-
-class Found(NamedTuple):
-    """A task as this process has it."""
-
-    work: Python
-    classifier: Classifier
 
 
 class PipeLink(Link):
@@ -111,23 +104,22 @@ class Handlers:
         classifier = Classifier()
         ctx: Context | None = None
         try:
-            found = find(asked["module"], asked["qualname"], asked["main"], job.task)
-            classifier = found.classifier
+            work, classifier = find(asked["module"], asked["qualname"], asked["main"], job.task)
         except Exception as error:
             return ending.raised(error, policy, job, classifier, worker)
         try:
-            args, kwargs = found.work.unpack(json.loads(job.payload) if job.payload else {})
+            args, kwargs = work.unpack(json.loads(job.payload) if job.payload else {})
         except Exception as error:
             return ending.bad_input(error, job, worker)
-        if found.work.context is not None:
+        if work.context is not None:
             ctx = Context(job, PipeLink(self._channel, self._answers))
             ctx.load(asked["checkpoint"])
-            kwargs[found.work.context] = self._ctx = ctx
+            kwargs[work.context] = self._ctx = ctx
             if self._stop is not None:
                 ctx.stop_mode = self._stop
         try:
             with tracing.resumed(job, asked["trace"]):
-                return ending.returned(found.work.function(*args, **kwargs), ctx)
+                return ending.returned(work.function(*args, **kwargs), ctx)
         except (Exception, JobStopped, SystemExit, KeyboardInterrupt) as error:
             return ending.raised(error, policy, job, classifier, worker)
         finally:
@@ -142,8 +134,8 @@ def serve(channel: Channel) -> None:
     Handlers(channel).serve()
 
 
-def find(module: str, qualname: str, main: dict[str, Any], task: str) -> Found:
-    """Import what a task's function is called; PermanentError, which says why, when it is not to be found."""
+def find(module: str, qualname: str, main: dict[str, Any], task: str) -> tuple[Python, Classifier]:
+    """What a task's function is called, imported, with its engine's classifier; PermanentError says why it is not."""
     where = f"{module}:{qualname}"
     if "<" in qualname:
         raise _unfindable(task, where, "it is defined inside another function")
@@ -157,10 +149,10 @@ def find(module: str, qualname: str, main: dict[str, Any], task: str) -> Found:
         raise _unfindable(task, where, f"{type(error).__name__}: {error}") from error
     definition = getattr(found, "definition", None)
     if isinstance(definition, TaskDef) and isinstance(definition.work, Python):
-        return Found(definition.work, found.engine.classifier)
+        return definition.work, found.engine.classifier
     if not callable(found):
         raise _unfindable(task, where, f"it is a {type(found).__name__}")
-    return Found(Python(found, task, "process"), Classifier())
+    return Python(found, task, "process"), Classifier()
 
 
 def _unfindable(task: str, where: str, why: str) -> PermanentError:

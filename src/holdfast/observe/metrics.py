@@ -60,13 +60,12 @@ Series = Mapping[tuple[str, ...], float]
 class Bounded:
     """The values of a label: the first so many are themselves, all others are one."""
 
-    def __init__(self, most: int = MOST_LABELS) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self.known: dict[str, None] = {}
 
     def __call__(self, value: str) -> str:
         if value not in self.known:
-            if len(self.known) >= self._most:
+            if len(self.known) >= MOST_LABELS:
                 return OTHER
             self.known[value] = None
         return value

@@ -11,7 +11,6 @@ from holdfast.kernel.classify import Classifier
 from holdfast.kernel.event import Event
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.kernel.state import State
-from holdfast.runtime import events as outside
 from holdfast.runtime.handle import JobHandle
 from holdfast.runtime.inside import Inside
 from holdfast.runtime.task import Decorator, Task
@@ -163,10 +162,10 @@ class Engine:
         `where` may name jobs, tasks, queues, lifecycles and states, each as a list: only their events come then. An
         event's `pos` is where to go on from after a pause.
         """
-        return outside.one_by_one(self._inside.portal, self._inside.follow_batches(after, where))
+        return self._inside.portal.one_by_one(self._inside.follow_batches(after, where))
 
     def afollow(self, *, after: int | None = None, **where: Collection[str]) -> AsyncIterator[Event]:
-        return outside.aone_by_one(self._inside.portal, self._inside.follow_batches(after, where))
+        return self._inside.portal.aone_by_one(self._inside.follow_batches(after, where))
 
     @contextmanager
     def worker(self, *, queues: Queues | None = None, concurrency: int = 10, grace_s: float = 30.0) -> Iterator[Worker]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from holdfast.kernel.errors import HoldfastError
@@ -61,9 +61,33 @@ class Portal:
             return await coroutine
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self.loop))
 
+    def one_by_one(self, batches: AsyncGenerator[list[T]]) -> Iterator[T]:
+        """Batches that come inside, for who takes single items outside."""
+        try:
+            while (items := self.call(_next(batches))) is not None:
+                yield from items
+        finally:
+            self.call(_close(batches))
+
+    async def aone_by_one(self, batches: AsyncGenerator[list[T]]) -> AsyncIterator[T]:
+        try:
+            while (items := await self.hop(_next(batches))) is not None:
+                for item in items:
+                    yield item
+        finally:
+            await self.hop(_close(batches))
+
     def close(self) -> None:
         with self._lock:
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is not None and thread is not None:
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
+
+
+async def _next(batches: AsyncGenerator[list[T]]) -> list[T] | None:
+    return await anext(batches, None)
+
+
+async def _close(batches: AsyncGenerator[list[T]]) -> None:
+    await batches.aclose()

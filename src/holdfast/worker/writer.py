@@ -35,7 +35,6 @@ class Writer:
         self.pending = 0
         self.written = 0
         self.refused = 0
-        self.failed = 0
 
     def add(
         self, lifecycle: Lifecycle, path: tuple[Transition, ...], move: Move, signals: Iterable[Signal] = ()
@@ -97,7 +96,6 @@ class Writer:
             return
         moves = [(change, move) for change in changes for move in change.moves]
         if len(moves) == 1:
-            self.failed += 1
             log.error("move_impossible", job_id=moves[0][1].job_id, error=str(error))
             return
         for change, move in moves:
