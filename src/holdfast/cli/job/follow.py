@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Invocation, Output
 from holdfast.cli.job.waiting import detached, exit_of_job, get, seconds_of
+from holdfast.cli.render import Column, state_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.2
 View = dict[str, Any]
+STATE = Column("state", lambda view: state_text(view["state"], view["canonical_state"], beside=False), whole=True)
 
 
 class Followed(NamedTuple):

@@ -13,6 +13,7 @@ from holdfast.commands import cancel as cancel_command
 from holdfast.commands import resume as resume_command
 from holdfast.kernel.graph.flow_lifecycle import FLOW
 from holdfast.kernel.state import Canonical
+from holdfast.systems.flow.cli.flow import FlowId
 from holdfast.systems.flow.cli.table import counts_words, view_of
 from holdfast.systems.flow.commands.retry import flow_job
 from holdfast.views.job import label
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 ACTOR = "cli"
 PAGE = 500
-FlowId = Annotated[str, Parameter(name="ID")]
 
 
 async def cancel(
@@ -92,7 +92,6 @@ async def resume(
     """Bring a cancelled flow back: its cancelled nodes run, or wait, anew. Exit 5 when it is not cancelled.
 
     Args:
-        flow_id: The flow's id.
         reason: Why, as the events will say.
     """
     async with call.store() as store:
@@ -114,7 +113,6 @@ async def retry(
     Twice gives the same flow. Exit 5 while it is under way, or when it ended well.
 
     Args:
-        flow_id: The flow's id.
         reason: Why, as the events will say.
     """
     from holdfast.systems.flow.commands.retry import retry as go_on

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from holdfast.systems.flow.views.run import Drawn
 
 app = App(name="flow", help="Flows: list, show, graph, run, watch, cancel, resume, retry.")
-Id = Annotated[str, Parameter(name="ID")]
+FlowId = Annotated[str, Parameter(name="ID", help="The flow's id.")]
 
 # Each by its import path: only the command that is run is imported.
 for _name, _path, _help in (
@@ -44,7 +44,7 @@ async def list_(
         cursor: Go on where another list ended.
     """
     from holdfast.kernel.graph.flow_lifecycle import FLOW
-    from holdfast.systems.flow.cli.table import flows_table
+    from holdfast.systems.flow.cli.table import FLOWS
     from holdfast.systems.flow.views.flow import flow_views
     from holdfast.views.listing import list_jobs
 
@@ -52,29 +52,16 @@ async def list_(
         wanted: dict[str, Any] = {"states": state or (), "task": name, "lifecycle": FLOW.name, "limit": limit}
         page = await list_jobs(store.reads, store.tables, **wanted, cursor=cursor)
         views = await flow_views(store, page.items)
-    if call.output is Output.JSON:
-        call.print_json({"items": views, "next_cursor": page.next_cursor})
-        return
-    if call.is_json:
-        call.print_json(views)
-    elif call.output is Output.IDS:
-        call.print_ids(view["id"] for view in views)
-    elif not views:
-        call.say("no flows: holdfast flow run NAME")
-    else:
-        call.print(flows_table(views))
-    if page.next_cursor:
-        call.say(f"more: --cursor {page.next_cursor}")
+    call.print_page(views, page.next_cursor, "id", FLOWS, "no flows: holdfast flow run NAME")
 
 
 @app.command
 async def show(
-    flow_id: Id, /, *, everything: Annotated[bool, Parameter(name=["--all", "-a"])] = False, call: Call
+    flow_id: FlowId, /, *, everything: Annotated[bool, Parameter(name=["--all", "-a"])] = False, call: Call
 ) -> None:
     """Show a flow and its nodes: where each stands, and why.
 
     Args:
-        flow_id: The flow's id.
         everything: Every node, however many they are.
     """
     from holdfast.systems.flow.cli.table import nodes_table, view_of

@@ -16,6 +16,7 @@ from holdfast.cli.job.waiting import seconds_of
 from holdfast.cli.opened import plainly
 from holdfast.cli.pairs import named_values
 from holdfast.kernel.state import SUCCESSFUL
+from holdfast.systems.flow.cli.flow import FlowId
 from holdfast.systems.flow.cli.table import counts_words, nodes_table, title, view_of
 from holdfast.systems.flow.views.run import results_at_ends
 
@@ -99,11 +100,10 @@ def _read(file: Path) -> dict[str, Any]:
     return document
 
 
-async def watch(flow_id: Annotated[str, Parameter(name="ID")], /, *, timeout: Timeout = None, call: Call) -> int:
+async def watch(flow_id: FlowId, /, *, timeout: Timeout = None, call: Call) -> int:
     """Follow a flow's nodes until it is over. Exit codes as of `flow run --wait`.
 
     Args:
-        flow_id: The flow's id.
         timeout: Stop after this long ("90", "90s", "5m"): exit 124. The flow goes on.
     """
     return await FOLLOWED.watch(call, flow_id, timeout)

@@ -11,8 +11,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.render import COLOURS, long_time, pairs, rows, short_time, state_text, table
-from holdfast.systems.flow.views.flow import View, flow_view
+from holdfast.cli.job.follow import STATE
+from holdfast.cli.render import COLOURS, Column, View, listed, long_time, pairs, state_text
+from holdfast.systems.flow.views.flow import flow_view
 from holdfast.systems.flow.views.run import run_of
 
 if TYPE_CHECKING:
@@ -23,26 +24,9 @@ MOST = 60
 DULL = ("succeeded", "skipped", "waiting")
 
 
-async def view_of(store: Store, flow_id: str) -> View:
+async def view_of(store: Store, flow_id: str) -> dict[str, Any]:
     """A flow with its nodes; NotFoundError when there is none."""
     return await flow_view(store, await run_of(store, flow_id))
-
-
-def flows_table(views: Sequence[View]) -> Table:
-    made = table("id", "state", "flow", "nodes", "created", whole=["id", "state", "created"], cut=["flow", "nodes"])
-    return rows(
-        made,
-        (
-            [
-                view["id"],
-                state_text(view["state"], view["canonical_state"], beside=False),
-                view["task"],
-                counts_words(view),
-                short_time(view["created_at"]),
-            ]
-            for view in views
-        ),
-    )
 
 
 def counts_words(view: View) -> str:
@@ -68,11 +52,10 @@ def nodes_table(view: View, *, everything: bool = False) -> Group:
             "goes on as": view["retried_as"],
         }
     )
-    made = table("node", "state", "attempt", "took", "why", right=["attempt", "took"], whole=["node", "state", "took"])
     nodes = view["nodes"]
     items = Counter(node["name"] for node in nodes if node["item"] is not None)
     shown = nodes if everything or len(nodes) <= MOST else _of_interest(nodes)
-    parts: list[Any] = [head, Text(), rows(made, (_line(node, items) for node in shown))]
+    parts: list[Any] = [head, Text(), listed([*NODES, Column("why", lambda node: _remark(node, items))], shown)]
     if rest := Counter(node["state"] for node in nodes) - Counter(node["state"] for node in shown):
         words = ", ".join(f"{count:,} {state}" for state, count in rest.items())
         parts.append(Text(f"and {words}: --all shows them", "dim"))
@@ -87,16 +70,6 @@ def _of_interest(nodes: Sequence[View]) -> list[View]:
 
 def title(node: View) -> str:
     return node["name"] if node["item"] is None else f"{node['name']}[{node['item']}]"
-
-
-def _line(node: View, items: Mapping[str, int]) -> list[str | Text]:
-    return [
-        title(node),
-        state_text(node["state"], node["canonical_state"], beside=False),
-        str(node["attempt"]),
-        _took(node),
-        _remark(node, items),
-    ]
 
 
 def _remark(node: View, items: Mapping[str, int]) -> str:
@@ -116,21 +89,11 @@ def _took(node: View) -> str:
 
 def graph_table(nodes: Sequence[Mapping[str, Any]], states: Mapping[str, str]) -> Table:
     """A line for each node, parents first: what it runs, what it waits for, what decides."""
-    columns = ["node", "task", "after", "decides", *(["state"] if states else [])]
-    made = table(*columns, whole=["node", "state"], cut=["task"])
-    return rows(
-        made,
-        (
-            [
-                node["name"],
-                node["task"],
-                _after(node),
-                _decides(node),
-                *([Text(state := states.get(node["name"], ""), COLOURS.get(state, ""))] if states else []),
-            ]
-            for node in nodes
-        ),
-    )
+    columns = [Column("node", "name", whole=True), Column("task", cut=True), *GRAPH]
+    if states:
+        texts = {name: Text(state, COLOURS.get(state, "")) for name, state in states.items()}
+        columns.append(Column("state", lambda node: texts.get(node["name"], ""), whole=True))
+    return listed(columns, nodes)
 
 
 def _after(node: Mapping[str, Any]) -> str:
@@ -154,3 +117,19 @@ def _words(judged: Mapping[str, Any]) -> str:
     from holdfast.kernel.graph.condition_document import parse, words
 
     return str(judged["predicate"]) if "predicate" in judged else words(parse(judged))
+
+
+FLOWS = (
+    Column("id", whole=True),
+    STATE,
+    Column("flow", "task", cut=True),
+    Column("nodes", counts_words, cut=True),
+    Column("created", "created_at", whole=True),
+)
+NODES = (
+    Column("node", title, whole=True),
+    STATE,
+    Column("attempt", right=True),
+    Column("took", _took, right=True, whole=True),
+)
+GRAPH = (Column("after", _after), Column("decides", _decides))

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from holdfast.cli.exits import Exit
-from holdfast.cli.invocation import Call, Output
+from holdfast.cli.invocation import Call
 from holdfast.cli.job.waiting import seconds_of
 from holdfast.cli.opened import plainly
 from holdfast.cli.pairs import named_values
-from holdfast.systems.pipeline.cli.table import FOLLOWED, runs_table, stages_table, view_of
+from holdfast.systems.pipeline.cli.table import FOLLOWED, RUNS, stages_table, view_of
 
 app = App(name="pipeline", help="Runs of pipelines: list, show, run, cancel.")
-Id = Annotated[str, Parameter(name="ID")]
+RunId = Annotated[str, Parameter(name="ID", help="The run's id.")]
 STATES = "Only runs in this state: PENDING, RUNNING, COMPLETED, PARTIAL, FAILED, CANCELLED. May be given several times."
 FIELDS = (
     "A field of the config as name=value: JSON where the value reads as JSON, else text. May be given several times."
@@ -43,23 +43,12 @@ async def list_(
         wanted: dict[str, Any] = {"states": state or (), "task": name, "lifecycle": "pipeline", "limit": limit}
         page = await list_jobs(store.reads, store.tables, **wanted)
         views = await pipeline_views(store, page.items)
-    if call.is_json:
-        call.print_json(views)
-    elif call.output is Output.IDS:
-        call.print_ids(view["id"] for view in views)
-    elif not views:
-        call.say("no runs: holdfast pipeline run NAME")
-    else:
-        call.print(runs_table(views))
+    call.print_list(views, "id", RUNS, "no runs: holdfast pipeline run NAME")
 
 
 @app.command
-async def show(run_id: Id, /, *, call: Call) -> None:
-    """Show a run and its stages.
-
-    Args:
-        run_id: The run's id.
-    """
+async def show(run_id: RunId, /, *, call: Call) -> None:
+    """Show a run and its stages."""
     async with call.store() as store:
         view = await view_of(store, run_id)
     call.print_record(view, stages_table(view), view["id"])
@@ -107,12 +96,11 @@ def run(
 
 @app.command
 async def watch(
-    run_id: Id, /, *, timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None, call: Call
+    run_id: RunId, /, *, timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None, call: Call
 ) -> int:
     """Follow a run's stages until it is over. Exit codes as of `pipeline run --wait`.
 
     Args:
-        run_id: The run's id.
         timeout: Stop after this long ("90", "90s", "5m"): exit 124. The run goes on.
     """
     return await FOLLOWED.watch(call, run_id, timeout)
@@ -120,12 +108,11 @@ async def watch(
 
 @app.command
 async def cancel(
-    run_id: Id, /, *, reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "cancelled", call: Call
+    run_id: RunId, /, *, reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "cancelled", call: Call
 ) -> None:
     """Cancel a run: at once when it has not begun, else its stage is interrupted. Exit 5 when it is over.
 
     Args:
-        run_id: The run's id.
         reason: Why; it is kept with the run.
     """
     from holdfast.commands.cancel import cancel as cancel_job

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.job.follow import Followed
-from holdfast.cli.render import long_time, pairs, rows, short_time, state_text, table
-from holdfast.systems.pipeline.views import View, pipeline_job, pipeline_views
+from holdfast.cli.job.follow import STATE, Followed
+from holdfast.cli.render import Column, View, listed, long_time, pairs, state_text
+from holdfast.systems.pipeline.views import pipeline_job, pipeline_views
 
 if TYPE_CHECKING:
     from holdfast.store.port import Store
@@ -26,27 +25,10 @@ COLOURS = {
 }
 
 
-async def view_of(store: Store, run_id: str) -> View:
+async def view_of(store: Store, run_id: str) -> dict[str, Any]:
     """A run with its stages; NotFoundError when there is none."""
     [view] = await pipeline_views(store, [await pipeline_job(store, run_id)])
     return view
-
-
-def runs_table(views: Sequence[View]) -> Table:
-    made = table("id", "state", "pipeline", "stage", "created", whole=["id", "state", "created"], cut=["stage"])
-    return rows(
-        made,
-        (
-            [
-                view["id"],
-                state_text(view["state"], view["canonical_state"], beside=False),
-                view["task"],
-                _where(view),
-                short_time(view["created_at"]),
-            ]
-            for view in views
-        ),
-    )
 
 
 def _where(view: View) -> str:
@@ -73,19 +55,16 @@ def stages_table(view: View) -> Group:
             "error": Text(f"{error.get('code')}: {error.get('message')}", "red") if error else None,
         }
     )
-    made = table("stage", "status", "took", "counted", "said", right=["took"], whole=["stage", "status", "took"])
-    return Group(head, Text(), rows(made, (_line(stage) for stage in view["stages"])))
+    return Group(head, Text(), listed(STAGES, view["stages"]))
 
 
-def _line(stage: View) -> list[str | Text]:
+def _took(stage: View) -> str:
     took = stage["duration_ms"]
-    return [
-        stage["name"],
-        Text(stage["status"], COLOURS[stage["status"]]),
-        f"{took / 1_000:.2f} s" if took is not None and stage["status"] != "skipped" else "",
-        ", ".join(f"{name} {count:g}" for name, count in stage["metrics"].items() if name != "duration_seconds"),
-        _stage_words(stage),
-    ]
+    return f"{took / 1_000:.2f} s" if took is not None and stage["status"] != "skipped" else ""
+
+
+def _counted(stage: View) -> str:
+    return ", ".join(f"{name} {count:g}" for name, count in stage["metrics"].items() if name != "duration_seconds")
 
 
 def _stage_words(stage: View) -> str:
@@ -116,3 +95,17 @@ def _ending(view: View) -> str:
 
 
 FOLLOWED = Followed(view_of, stages_table, _parts, _result, _ending)
+RUNS = (
+    Column("id", whole=True),
+    STATE,
+    Column("pipeline", "task"),
+    Column("stage", _where, cut=True),
+    Column("created", "created_at", whole=True),
+)
+STAGES = (
+    Column("stage", "name", whole=True),
+    Column("status", lambda stage: Text(stage["status"], COLOURS[stage["status"]]), whole=True),
+    Column("took", _took, right=True, whole=True),
+    Column("counted", _counted),
+    Column("said", _stage_words),
+)
