@@ -9,3 +9,5 @@ SYSTEM = System(
     fields="holdfast.systems.crawl.fields:CrawlFields",
     demo="holdfast.systems.crawl.demo:part",
 )
+
+__all__ = ["SYSTEM"]

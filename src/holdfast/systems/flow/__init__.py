@@ -17,3 +17,5 @@ SYSTEM = System(
     },
     demo="holdfast.systems.flow.demo:part",
 )
+
+__all__ = ["SYSTEM"]

@@ -14,3 +14,5 @@ SYSTEM = System(
     },
     demo="holdfast.systems.pipeline.demo:part",
 )
+
+__all__ = ["SYSTEM"]

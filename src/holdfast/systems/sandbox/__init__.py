@@ -10,3 +10,5 @@ SYSTEM = System(
     forms=("holdfast.systems.sandbox.command_jobs:COMMAND",),
     demo="holdfast.systems.sandbox.demo:part",
 )
+
+__all__ = ["SYSTEM"]
