@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from holdfast.client.shapes import ms_of
+from holdfast.client.shapes import ms_of, row_of
 from holdfast.client.task import sent
 from holdfast.kernel.graph.dag import JoinKind
 from holdfast.kernel.payload.encoding import encode
@@ -93,22 +93,11 @@ class RemoteFlowHandle(FlowHandle):
 
 def _row(node: View) -> NodeRow:
     """A node as an API shows it, back as a row. How it joins those before it is not shown."""
-    return NodeRow(
-        job_id=node["job_id"],
-        name=node["name"],
-        item=node["item"],
+    return row_of(
+        NodeRow,
+        node,
         join_kind=JoinKind.ALL.value,
-        need=0,
-        parents=0,
-        taken=0,
-        dead=0,
-        broken=0,
+        **dict.fromkeys(("need", "parents", "taken", "dead", "broken", "created_at_ms", "due_at_ms", "tries"), 0),
         state=node["canonical_state"],
-        attempt=node["attempt"],
-        task=node["task"],
-        created_at_ms=0,
-        due_at_ms=0,
-        started_at_ms=ms_of(node["started_at"]),
         finished_at_ms=ms_of(node["ended_at"]),
-        tries=0,
     )
