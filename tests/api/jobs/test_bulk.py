@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast import Engine
-from holdfast.api.jobs import bulk as jobs_bulk
+from holdfast.views import living
 from holdfast.views.listing import list_jobs
 from tests.api.calling import Client
 from tests.api.jobs.test_change import GONE, events, keyed, made
@@ -38,7 +38,7 @@ def test_what_is_over_is_not_even_looked_at(client: Client, engine: Engine, monk
     client.post("/api/jobs/cancel", {"ids": over, "dry_run": False})
     crawl = made(client, "crawl")
     read: list[str] = []
-    monkeypatch.setattr(jobs_bulk, "list_jobs", _heard(list_jobs, read))
+    monkeypatch.setattr(living, "list_jobs", _heard(list_jobs, read))
     for chosen in ({"task": "add"}, {"state": "cancelled"}, {"state": "COMPLETED", "lifecycle": "workflow"}):
         assert client.post("/api/jobs/cancel", chosen).json()["count"] == 0
     assert [item["id"] for item in client.post("/api/jobs/cancel", {"lifecycle": "crawl"}).json()["items"]] == [crawl]

@@ -16,14 +16,12 @@ from holdfast.api.shapes.bodies import CancelMany
 from holdfast.api.shapes.change import Bulk
 from holdfast.commands import cancel as cancelling
 from holdfast.kernel.job import Job
-from holdfast.kernel.lifecycle import Lifecycle
-from holdfast.kernel.state import OVER, RANK, Canonical
+from holdfast.kernel.state import OVER, RANK
 from holdfast.store.port import Store
-from holdfast.views.listing import LARGEST_PAGE, list_jobs
+from holdfast.views.living import living_jobs
 
 router = APIRouter(tags=["jobs"])
 FILTERS = ("state", "task", "queue", "lifecycle")
-LIVING = [state for state in Canonical if RANK[state] < OVER]
 MOST = 10_000
 """As many jobs as this are changed by one request; `more` says whether there are others."""
 
@@ -65,33 +63,7 @@ async def _chosen(store: Store, body: CancelMany) -> tuple[list[Job], dict[str, 
         left = {job_id: "no such job" for job_id in wanted if job_id not in found}
         left |= {job.id: f"it is {job.state}" for job in found.values() if RANK[job.state] >= OVER}
         return [found[job_id] for job_id in wanted if job_id in found and job_id not in left], left, False
-    tables = await store.reads.lifecycles()
-    states = _living(tables, body)
-    jobs: list[Job] = []
-    cursor: str | None = None
-    while states:
-        page = await list_jobs(
-            store.reads,
-            tables,
-            states=states,
-            task=body.task,
-            queue=body.queue,
-            lifecycle=body.lifecycle,
-            limit=LARGEST_PAGE,
-            cursor=cursor,
-        )
-        jobs += [job for job in page.items if RANK[job.state] < OVER]
-        cursor = page.next_cursor
-        if cursor is None or len(jobs) >= MOST:
-            return jobs[:MOST], {}, cursor is not None or len(jobs) > MOST
-    return [], {}, False
-
-
-def _living(tables: Mapping[str, Lifecycle], body: CancelMany) -> list[str]:
-    """The states to look through. What is over needs no cancelling, and there may be very much of it."""
-    known = [table for name, table in tables.items() if body.lifecycle in (None, name)]
-    if body.state is None:
-        # Of a lifecycle that there is not, all: the list says so.
-        return [state.value for state in LIVING if not known or any(table.parse(state.value) for table in known)]
-    meant = [state for table in known for state in table.parse(body.state)]
-    return [] if meant and not set(meant) & set(LIVING) else [body.state]
+    where = {"task": body.task, "queue": body.queue, "lifecycle": body.lifecycle}
+    states = () if body.state is None else (body.state,)
+    jobs, more = await living_jobs(store.reads, await store.reads.lifecycles(), states=states, **where, most=MOST)
+    return jobs, {}, more

@@ -15,15 +15,12 @@ from holdfast.commands import delete as delete_command
 from holdfast.commands import resume as resume_command
 from holdfast.commands import retry as retry_command
 from holdfast.views.job import job_view, label
+from holdfast.views.living import living_jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from holdfast.kernel.job import Job
     from holdfast.kernel.lifecycle import Lifecycle
-    from holdfast.store.port import Store
 
-PAGE = 500
 ACTOR = "cli"
 
 
@@ -60,7 +57,9 @@ async def cancel(
         if ids:
             jobs = [await get(store, job_id) for job_id in ids]
         else:
-            jobs = await _living(store, states=state or (), task=task, queue=queue, lifecycle=lifecycle)
+            jobs, _ = await living_jobs(
+                store.reads, tables, states=state or (), task=task, queue=queue, lifecycle=lifecycle
+            )
         if len(ids) == 1 and not dry:
             done, left = [(await cancel_command.cancel(store, jobs[0].id, reason, mode, ACTOR)).id], {}
         elif dry:
@@ -79,32 +78,6 @@ async def cancel(
 def _item(job: Job, table: Lifecycle) -> dict[str, Any]:
     asked = ", asked to stop" if job.cancel_requested else ""
     return {"id": job.id, "task": job.task, "state": label(table, job.state) + asked}
-
-
-async def _living(
-    store: Store, *, states: Sequence[str], task: str | None, queue: str | None, lifecycle: str | None
-) -> list[Job]:
-    """Jobs of a filter that are not over: the rest needs no cancelling."""
-    from holdfast.views.listing import list_jobs
-
-    tables = await store.reads.lifecycles()
-    found: list[Job] = []
-    cursor: str | None = None
-    while True:
-        page = await list_jobs(
-            store.reads,
-            tables,
-            states=states,
-            task=task,
-            queue=queue,
-            lifecycle=lifecycle,
-            limit=PAGE,
-            cursor=cursor,
-        )
-        found += [job for job in page.items if job.finished_at_ms is None]
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
 
 
 async def resume(job_id: JobId, /, *, reason: str = "resumed from the command line", call: Call) -> None:
