@@ -6,7 +6,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from holdfast import Engine
-from holdfast.api.admin import dead, queues_change, schedules_change
+from holdfast.api.admin import dead, queues, schedules
 from holdfast.api.jobs import batch
 from holdfast.api.jobs import bulk as jobs_bulk
 from holdfast.api.jobs import change as jobs_change
@@ -14,7 +14,7 @@ from holdfast.api.jobs import create as jobs_create
 from tests.api.calling import Client
 
 CHANGES = ("POST", "DELETE")
-ROUTERS = [each.router for each in (jobs_create, batch, jobs_bulk, jobs_change, dead, queues_change, schedules_change)]
+ROUTERS = [each.router for each in (jobs_create, batch, jobs_bulk, jobs_change, dead, queues, schedules)]
 
 
 def models() -> dict[tuple[str, str, int], type[BaseModel]]:

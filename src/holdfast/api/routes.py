@@ -9,48 +9,12 @@ from fastapi import APIRouter
 from holdfast import catalog
 from holdfast.api import health, me
 from holdfast.api.access.scopes import RouteMap, bare
-from holdfast.api.admin import (
-    dead,
-    lifecycles,
-    queues,
-    queues_change,
-    schedules,
-    schedules_change,
-    stats,
-    tasks,
-    workers,
-)
-from holdfast.api.jobs import batch
-from holdfast.api.jobs import bulk as jobs_bulk
-from holdfast.api.jobs import change as jobs_change
-from holdfast.api.jobs import create as jobs_create
-from holdfast.api.jobs import events_stream as stream
-from holdfast.api.jobs import parts as job_parts
-from holdfast.api.jobs import read as jobs_read
-from holdfast.api.jobs import stream as job_stream
+from holdfast.api.admin import dead, lifecycles, queues, schedules, stats, tasks, workers
+from holdfast.api.jobs import batch, bulk, change, create, events_stream, parts, read, stream
 
-ROUTERS: tuple[APIRouter, ...] = (
-    jobs_create.router,
-    batch.router,
-    jobs_bulk.router,
-    jobs_change.router,
-    jobs_read.router,
-    job_parts.router,
-    job_stream.router,
-    stream.router,
-    dead.router,
-    queues.router,
-    queues_change.router,
-    workers.router,
-    lifecycles.router,
-    tasks.router,
-    schedules.router,
-    schedules_change.router,
-)
-BEHIND: tuple[APIRouter, ...] = (
-    stats.router,
-    me.router,
-)
+JOBS = (create, batch, bulk, change, read, parts, stream, events_stream)
+ROUTERS: list[APIRouter] = [each.router for each in (*JOBS, dead, queues, workers, lifecycles, tasks, schedules)]
+BEHIND: list[APIRouter] = [stats.router, me.router]
 
 
 @cache
