@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from holdfast.config import ConfigError
 
@@ -43,16 +43,7 @@ class ApiSettings:
         if not 0 <= self.port <= 65_535:
             raise ConfigError(f"port is {self.port}", field="port", remedy="use 0 to 65535; 0 takes any that is free")
         for name in (
-            "body_limit",
-            "body_timeout_s",
-            "depth_limit",
-            "burst",
-            "max_requests",
-            "max_streams",
-            "sync_waiters",
-            "sync_backlog",
-            "wait_s",
-            "longest_wait_s",
+            each.name for each in fields(self) if each.name not in ("host", "port", "hosts", "rate", "grace_s")
         ):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}", field=name, remedy="use more than 0")

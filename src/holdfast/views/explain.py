@@ -25,7 +25,7 @@ class Explanation(NamedTuple):
     command: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Situation:
     """A job and what is known around it at one moment."""
 

@@ -20,44 +20,33 @@ async def explain_job(store: Store, job_id: str, app: str | None = None) -> Expl
 
 
 async def situation_of(store: Store, job: Job, app: str | None = None) -> Situation:
-    now_ms = await store.now_ms()
-    operating = store.admin.queues
-    table = await store.table(job.lifecycle)
     events = await store.reads.events(job.id)
-    pause = claimed_at_ms = beat_at_ms = done = total = letter = None
-    limit = None
-    workers = ahead = 0
-    if job.state in table.claimable:
-        pause = (await operating.pauses()).get(job.queue)
-        if job.due_at_ms <= now_ms:
-            claimed_at_ms = await operating.claimed_at_ms(job.queue, now_ms - LATELY_MS)
-            ahead = await operating.ahead(job)
-            limit = await operating.limit(job)
-    if job.state in table.claimable or job.state in LEASED:
-        crew = living(await store.admin.workers.list(), now_ms)
-        workers = sum(job.queue in worker.queues for worker in crew)
+    last = events[-1] if events else None
+    about = Situation(
+        job,
+        await store.table(job.lifecycle),
+        await store.now_ms(),
+        last=last,
+        app=app or "module:app",
+        own=await views_of(job.lifecycle).words(store, job, last),
+    )
+    operating = store.admin.queues
+    is_claimable = job.state in about.table.claimable
+    if is_claimable:
+        about.pause = (await operating.pauses()).get(job.queue)
+        if job.due_at_ms <= about.now_ms:
+            about.claimed_at_ms = await operating.claimed_at_ms(job.queue, about.now_ms - LATELY_MS)
+            about.ahead = await operating.ahead(job)
+            about.limit = await operating.limit(job)
+    if is_claimable or job.state in LEASED:
+        crew = living(await store.admin.workers.list(), about.now_ms)
+        about.workers = sum(job.queue in worker.queues for worker in crew)
     if job.state in LEASED:
         signals = await store.reads.signals(job.id)
         beats = [signal.at_ms for signal in signals if signal.attempt == job.attempt and signal.type in BEATS]
-        beat_at_ms = max(beats, default=None)
+        about.beat_at_ms = max(beats, default=None)
         if progress := progress_view(job, signals):
-            done, total = progress["done"], progress["total"]
+            about.done, about.total = progress["done"], progress["total"]
     if job.state == Canonical.DEAD_LETTERED:
-        letter = next(iter(await store.admin.dead.of([job.id])), None)
-    return Situation(
-        job=job,
-        table=table,
-        now_ms=now_ms,
-        last=events[-1] if events else None,
-        pause=pause,
-        workers=workers,
-        claimed_at_ms=claimed_at_ms,
-        ahead=ahead,
-        beat_at_ms=beat_at_ms,
-        done=done,
-        total=total,
-        letter=letter,
-        limit=limit,
-        app=app or "module:app",
-        own=await views_of(job.lifecycle).words(store, job, events[-1] if events else None),
-    )
+        about.letter = next(iter(await store.admin.dead.of([job.id])), None)
+    return about

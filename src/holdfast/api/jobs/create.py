@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator
 from starlette.responses import Response
 
 from holdfast.api.access.keys import Scope
@@ -18,7 +18,7 @@ from holdfast.api.jobs.idempotency import OnceDep, Reply, respond
 from holdfast.api.jobs.replies import job_answer, job_as_it_is
 from holdfast.api.jobs.waiting import over_by_then, place
 from holdfast.api.settings import ApiSettings
-from holdfast.api.shapes.bodies import LONGEST_WAIT_S, TaskJob
+from holdfast.api.shapes.bodies import LONGEST_WAIT_S, WAIT_SCHEMA, TaskJob
 from holdfast.api.shapes.change import MadeJob
 from holdfast.api.shapes.forms import TypedJob, origin_of
 from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, NewJob, form_of
@@ -52,7 +52,7 @@ def _seconds(value: str) -> float:
 WaitParameter = Annotated[
     float | None,
     BeforeValidator(_seconds),
-    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT_S}]}),
+    WAIT_SCHEMA,
     Query(description="Wait until the job is over: true for as long as is usual (300 s), or so many seconds."),
 ]
 

@@ -25,6 +25,7 @@ from holdfast.views.listing import FilterError
 SEND_TIMEOUT_S = 30.0
 """A client that takes nothing for this long is let go."""
 LAST_ID = "Last-Event-ID"
+LastId = Annotated[str | None, Header(description="As `after`, and stronger: what a reconnect sends.")]
 LARGEST = 2**63 - 1
 FILTERS = frozenset({"job", "task", "queue", "lifecycle", "state"})
 
@@ -77,9 +78,7 @@ async def follow_events(
     lifecycle: Annotated[list[str], Query(description="Only of jobs of these lifecycles.")] = [],  # noqa: B006
     state: Annotated[list[str], Query(description="Only into these states, by label or canonical name.")] = [],  # noqa: B006
     after: Annotated[str | None, Query(description="Begin behind this id; 0 is the whole log.")] = None,
-    last_event_id: Annotated[
-        str | None, Header(description="As `after`, and stronger: what a reconnect sends.")
-    ] = None,
+    last_event_id: LastId = None,
 ) -> Stream:
     """Every transition of every job, in the order of the log, as server-sent events.
 

@@ -8,14 +8,14 @@ import re
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Response
 from fastapi.sse import format_sse_event
 from starlette.responses import StreamingResponse
 
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import StoreDep
-from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, Stream
+from holdfast.api.jobs.events_stream import IN_OPENAPI, LAST_ID, LastId, Stream
 from holdfast.api.jobs.streams import Streams, StreamsDep
 from holdfast.api.problems.kinds import Problem
 from holdfast.kernel.event import Event
@@ -57,9 +57,7 @@ async def follow_job(
     streams: StreamsDep,
     store: StoreDep,
     after: Annotated[str | None, Query(description="Begin behind this id.")] = None,
-    last_event_id: Annotated[
-        str | None, Header(description="As `after`, and stronger: what a reconnect sends.")
-    ] = None,
+    last_event_id: LastId = None,
 ) -> Response:
     """A job's life as server-sent events: `transition`, `progress`, `log`, and `end` once it is over.
 

@@ -143,17 +143,12 @@ def _allowed(one: Mapping[str, Any]) -> list[str] | None:
 def _of_database(error: Exception) -> Problem | None:
     """What a database throws: it is away, or it cannot hold what the client sent."""
     state = getattr(error, "sqlstate", None)
-    if isinstance(state, str):
-        if state[:2] in AWAY:
-            return unavailable("the database cannot be reached")
-        if state[:2] == "22":
-            return Problem("invalid_field", "a value is out of the range that the database can hold")
-    if isinstance(error, OverflowError | UnicodeEncodeError):
+    kind = state[:2] if isinstance(state, str) else ""
+    if kind == "22" or isinstance(error, OverflowError | UnicodeEncodeError):
         return Problem("invalid_field", "a value is out of the range that the database can hold")
-    if isinstance(error, ConnectionError | TimeoutError | sqlite3.OperationalError):
-        return unavailable("the database cannot be reached")
+    is_away = kind in AWAY or isinstance(error, ConnectionError | TimeoutError | sqlite3.OperationalError)
     # asyncpg's own word for a connection that is gone or in use: no SQLSTATE, and not imported for users of SQLite.
-    if type(error).__name__ == "InterfaceError":
+    if is_away or type(error).__name__ == "InterfaceError":
         return unavailable("the database cannot be reached")
     return None
 

@@ -98,11 +98,10 @@ Duration = Annotated[
 ]
 """A duration: "250ms", "5s", "10m", "2h", "1d", or a number of seconds."""
 
-Wait = Annotated[
-    float | None,
-    BeforeValidator(_seconds),
-    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT_S}]}),
-]
+WAIT_SCHEMA = WithJsonSchema(
+    {"anyOf": [{"type": "boolean"}, {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT_S}]}
+)
+Wait = Annotated[float | None, BeforeValidator(_seconds), WAIT_SCHEMA]
 """True waits as long as is usual (None here), False not at all, a number so many seconds."""
 
 Text = Annotated[str, BeforeValidator(storable_text), Field(min_length=1, max_length=200)]

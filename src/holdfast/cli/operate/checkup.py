@@ -91,18 +91,17 @@ def _sqlite(path: Path) -> list[Look]:
     finally:
         connection.close()
     free = shutil.disk_usage(path.parent).free
-    level = "bad" if free < DISK_BAD_BYTES else "warn" if free < DISK_WARN_BYTES else "ok"
     wal = path.with_name(f"{path.name}-wal")
     log = f", {wal.stat().st_size / 1e6:,.1f} MB of log" if wal.exists() else ""
     return [
         Look("journal", "ok", f"write-ahead, every commit is synced{log}")
         if journal == "wal"
         else Look("journal", "warn", f"journal_mode is {journal}", "the next worker turns write-ahead logging on"),
-        Look(
+        _graded(
             "disk",
-            level,
+            (-free, -DISK_WARN_BYTES, -DISK_BAD_BYTES),
             f"{path.stat().st_size / 1e6:,.1f} MB used, {free / 1e9:,.1f} GB free",
-            None if level == "ok" else "make room: a full disk stops every write",
+            "make room: a full disk stops every write",
         ),
     ]
 
@@ -122,17 +121,16 @@ async def _postgres(url: str) -> list[Look]:
     finally:
         await connection.close()
     skew_ms = abs(theirs_ms - ours_ms)
-    level = "bad" if skew_ms > SKEW_BAD_MS else "warn" if skew_ms > SKEW_WARN_MS else "ok"
     unsafe = [f"{name} is off" for name, value in (("fsync", fsync), ("full_page_writes", pages)) if value == "off"]
     return [
         Look("server", "bad", f"PostgreSQL {version}, a standby: it takes no writes", "use the primary")
         if standby
         else Look("server", "ok", f"PostgreSQL {version}"),
-        Look(
+        _graded(
             "clock",
-            level,
+            (skew_ms, SKEW_WARN_MS, SKEW_BAD_MS),
             f"{skew_ms:,.0f} ms apart from the database's",
-            None if level == "ok" else "set this machine's clock by NTP; leases go by the database's",
+            "set this machine's clock by NTP; leases go by the database's",
         ),
         _durability(unsafe, commit),
     ]
@@ -206,6 +204,12 @@ def _dead(waiting: int, resolved: int) -> Look:
 async def _seals(store: Store) -> Look:
     last = await store.reads.last_seal()
     count = await store.reads.unsealed(last.last_pos if last else 0)
-    level = "bad" if count > UNSEALED_BAD else "warn" if count > UNSEALED_WARN else "ok"
     words = f"{last.number if last else 0:,} seals, {count:,} events not sealed yet"
-    return Look("seals", level, words, None if level == "ok" else "holdfast seal")
+    return _graded("seals", (count, UNSEALED_WARN, UNSEALED_BAD), words, "holdfast seal")
+
+
+def _graded(check: str, figure: tuple[float, float, float], detail: str, remedy: str) -> Look:
+    """A figure, and the marks beyond which it is a warning, and bad."""
+    value, warn, bad = figure
+    level = "bad" if value > bad else "warn" if value > warn else "ok"
+    return Look(check, level, detail, None if level == "ok" else remedy)
