@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -98,16 +99,8 @@ class RemoteInside(Inside):
         return labelled(job, self.label(job))
 
     async def list_jobs(self, state: str | None, limit: int, where: dict[str, Any]) -> list[ShownJob]:
-        jobs: list[ShownJob] = []
-        cursor: str | None = None
-        while len(jobs) < limit:
-            many = min(limit - len(jobs), PAGE)
-            page = await self.connection.get("/jobs", limit=many, cursor=cursor, state=state, **where)
-            jobs += [labelled(job, self.label(job)) for job in map(self.seen, page["items"])]
-            cursor = page["next_cursor"]
-            if cursor is None:
-                break
-        return jobs
+        views = [view async for view in self._pages("/jobs", limit, state=state, **where)]
+        return [labelled(job, self.label(job)) for job in map(self.seen, views)]
 
     async def cancel_job(self, job_id: str, reason: str, mode: str) -> State:
         return self.label(self.seen(await self._post(_path(job_id, "cancel"), reason=reason, mode=mode)))
@@ -126,14 +119,18 @@ class RemoteInside(Inside):
         where = {"group" if name == "fingerprint" else name: value for name, value in wanted.items()}
         if where.get("resolved", False) is None:  # all of them: an API shows one kind at a time
             return [each for is_so in (False, True) for each in await self.dead_letters({**where, "resolved": is_so})]
-        found: list[DeadLetter] = []
+        return [letter_of(view) async for view in self._pages("/dead", sys.maxsize, **where)]
+
+    async def _pages(self, path: str, most: int, **where: Any) -> AsyncGenerator[Mapping[str, Any]]:
+        """A list, page by page."""
         cursor: str | None = None
-        while True:
-            page = await self.connection.get("/dead", limit=PAGE, cursor=cursor, **where)
-            found += [letter_of(view) for view in page["items"]]
-            cursor = page["next_cursor"]
+        while most > 0:
+            page = await self.connection.get(path, limit=min(most, PAGE), cursor=cursor, **where)
+            for view in page["items"]:
+                yield view
+            cursor, most = page["next_cursor"], most - len(page["items"])
             if cursor is None:
-                return found
+                return
 
     async def pause_queue(self, queue: str, reason: str | None) -> None:
         body = {} if reason is None else {"reason": reason}

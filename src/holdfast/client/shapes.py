@@ -15,14 +15,14 @@ View = Mapping[str, Any]
 R = TypeVar("R", Job, Event, DeadLetter, NodeRow)
 
 
-def row_of(kind: type[R], view: View, **told: Any) -> R:
-    """A row of what is `told`, and else of what the view has under the same names: for `at_ms` the time `at`."""
+def row_of(kind: type[R], view: View, **besides: Any) -> R:
+    """A row of what the view has under its names, for `at_ms` the time `at`; `besides` is what it has otherwise."""
     found: dict[str, Any] = {
         name: ms_of(view.get(name.removesuffix("_ms"))) if name.endswith("_ms") else view.get(name)
         for name in kind._fields
-        if name not in told
+        if name not in besides
     }
-    return kind(**found, **told)
+    return kind(**found, **besides)
 
 
 def job_of(view: View) -> Job:
