@@ -131,6 +131,15 @@ def _parsed(text: str | None) -> Any:
     return None if text is None else json.loads(text)
 
 
+def fields_of(row: object, *names: str, **besides: Any) -> dict[str, Any]:
+    """What is shown of a row, in this order: its fields as they are, as `at` the time of its `at_ms`, and `besides`."""
+
+    def field(name: str) -> Any:
+        return iso(getattr(row, f"{name}_ms")) if name == "at" or name.endswith("_at") else getattr(row, name)
+
+    return {name: besides[name] if name in besides else field(name) for name in names}
+
+
 def iso(at_ms: int | None) -> str | None:
     """A time as ISO 8601 in UTC, with milliseconds."""
     if at_ms is None:

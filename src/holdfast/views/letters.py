@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from holdfast.store.port import DeadLetter, Group, Store, Wanted
-from holdfast.views.job import iso
+from holdfast.views.job import fields_of, iso
 
 AT_ONCE = 200
 
@@ -26,22 +26,9 @@ async def matching(store: Store, wanted: Wanted, most: int | None = None) -> lis
 
 def letter_view(letter: DeadLetter) -> dict[str, Any]:
     """A dead letter's public shape."""
-    return {
-        "job_id": letter.job_id,
-        "task": letter.task,
-        "queue": letter.queue,
-        "at": iso(letter.at_ms),
-        "reason_code": letter.reason_code,
-        "stage": letter.stage,
-        "attempts": letter.attempts,
-        "last_error": _error(letter),
-        "last_owner": letter.last_owner,
-        "last_lease_expires_at": iso(letter.last_lease_expires_at_ms),
-        "correlation_id": letter.correlation_id,
-        "group": letter.fingerprint,
-        "resolution": letter.resolution,
-        "replayed_as": letter.replayed_as,
-    }
+    names = ("job_id", "task", "queue", "at", "reason_code", "stage", "attempts", "last_error", "last_owner")
+    more = ("last_lease_expires_at", "correlation_id", "group", "resolution", "replayed_as")
+    return fields_of(letter, *names, *more, last_error=_error(letter), group=letter.fingerprint)
 
 
 def group_view(group: Group) -> dict[str, Any]:

@@ -11,20 +11,13 @@ from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.store.port import Artifact, Attempt, ScheduleRow, SignalRow
 from holdfast.tasks.registry import TaskDef
 from holdfast.views.explain import Explanation
-from holdfast.views.job import iso, label
+from holdfast.views.job import fields_of, iso, label
 
 
 def attempt_view(attempt: Attempt) -> dict[str, Any]:
     """`end` is the type of the event that ended it; `detail` what that event carried, such as the error."""
-    return {
-        "number": attempt.number,
-        "owner": attempt.owner,
-        "started_at": iso(attempt.started_at_ms),
-        "ended_at": iso(attempt.ended_at_ms),
-        "end": attempt.end,
-        "reason": attempt.reason,
-        "detail": None if attempt.error is None else json.loads(attempt.error),
-    }
+    detail = None if attempt.error is None else json.loads(attempt.error)
+    return fields_of(attempt, "number", "owner", "started_at", "ended_at", "end", "reason", "detail", detail=detail)
 
 
 def log_view(signal: SignalRow) -> dict[str, Any]:
@@ -50,7 +43,7 @@ def log_text(line: dict[str, Any]) -> str:
 
 
 def artifact_view(artifact: Artifact) -> dict[str, Any]:
-    return {"name": artifact.name, "size": artifact.size, "at": iso(artifact.at_ms)}
+    return fields_of(artifact, "name", "size", "at")
 
 
 def explanation_view(job: Job, table: Lifecycle, explanation: Explanation) -> dict[str, Any]:
@@ -74,17 +67,9 @@ def lifecycle_line(table: Lifecycle) -> dict[str, Any]:
 
 
 def schedule_view(row: ScheduleRow) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "task": row.task,
-        "args": json.loads(row.args),
-        "cron": row.cron,
-        "timezone": row.timezone,
-        "missed": row.missed,
-        "paused": row.paused,
-        "last_at": iso(row.last_tick_ms),
-        "next_at": iso(row.next_tick_ms),
-    }
+    names = ("name", "task", "args", "cron", "timezone", "missed", "paused", "last_at", "next_at")
+    last_at, next_at = iso(row.last_tick_ms), iso(row.next_tick_ms)
+    return fields_of(row, *names, args=json.loads(row.args), last_at=last_at, next_at=next_at)
 
 
 def task_view(task: TaskDef) -> dict[str, Any]:

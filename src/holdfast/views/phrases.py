@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 MESSAGE_CHARS = 160
 
 
 def error_of(outcome: str | None) -> str | None:
-    """The code and the message of the error in an outcome; None when there is none."""
-    return _error(_outcome(outcome))
-
-
-def _outcome(text: str | None) -> Any:
+    """The code and the message of the error in an outcome, short enough for a sentence; None when there is none."""
     try:
-        return json.loads(text) if text else None
+        found = json.loads(outcome) if outcome else None
     except ValueError:
         return None
-
-
-def _error(outcome: Any) -> str | None:
-    """The code and the message of a recorded error, short enough for a sentence."""
-    error = outcome.get("error", outcome) if isinstance(outcome, dict) else None
+    error = found.get("error", found) if isinstance(found, dict) else None
     if not isinstance(error, dict) or not (error.get("code") or error.get("message")):
         return None
     words = " ".join(f"{error.get('code', 'error')}: {error.get('message', '')}".split())

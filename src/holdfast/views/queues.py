@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from holdfast.kernel.job import Job
 from holdfast.store.port import Depth, Pause, Store, WorkerRow
-from holdfast.views.job import iso
+from holdfast.views.job import fields_of, iso
 
 ALIVE_MS = 30_000
 """A worker that was not seen for longer is taken for gone."""
@@ -56,15 +56,8 @@ def queue_view(queue: Queue) -> dict[str, Any]:
 
 
 def worker_view(worker: WorkerRow, now_ms: int) -> dict[str, Any]:
-    return {
-        "owner": worker.owner,
-        "alive": is_alive(worker, now_ms),
-        "queues": list(worker.queues),
-        "concurrency": worker.concurrency,
-        "started_at": iso(worker.started_at_ms),
-        "seen_at": iso(worker.seen_at_ms),
-        "stats": worker.stats,
-    }
+    names = ("owner", "alive", "queues", "concurrency", "started_at", "seen_at", "stats")
+    return fields_of(worker, *names, alive=is_alive(worker, now_ms), queues=list(worker.queues))
 
 
 def lease_view(job: Job, now_ms: int) -> dict[str, Any]:

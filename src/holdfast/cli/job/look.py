@@ -21,7 +21,7 @@ from holdfast.kernel.errors import NotFoundError
 from holdfast.kernel.event import PROGRESS
 from holdfast.kernel.state import OVER, RANK
 from holdfast.tasks.job_log import LOG
-from holdfast.views.job import iso
+from holdfast.views.job import fields_of, iso
 from holdfast.views.part_views import artifact_view, explanation_view
 
 if TYPE_CHECKING:
@@ -84,14 +84,7 @@ async def logs(
 
 
 def _view(signal: SignalRow) -> dict[str, Any]:
-    return {
-        "id": signal.id,
-        "at": iso(signal.at_ms),
-        "type": signal.type,
-        "attempt": signal.attempt,
-        "actor": signal.actor,
-        "payload": _payload(signal),
-    }
+    return fields_of(signal, "id", "at", "type", "attempt", "actor", "payload", payload=_payload(signal))
 
 
 def _print(call: Call, signal: SignalRow) -> None:

@@ -12,7 +12,7 @@ from holdfast.cli.invocation import Call, Output
 from holdfast.cli.render import Column
 from holdfast.kernel.errors import NotFoundError
 from holdfast.tasks.durations import duration_ms
-from holdfast.views.job import iso
+from holdfast.views.job import fields_of
 
 if TYPE_CHECKING:
     from holdfast.store.port import KeyRow
@@ -94,16 +94,8 @@ def _known(row: KeyRow | None, wanted: str) -> KeyRow:
 def key_view(row: KeyRow, now_ms: int) -> dict[str, Any]:
     """A key as it is shown: all but its digest."""
     state = "live" if row.is_live(now_ms) else "revoked" if row.revoked_at_ms is not None else "expired"
-    return {
-        "id": row.id,
-        "name": row.name,
-        "scope": row.scope,
-        "state": state,
-        "created_at": iso(row.created_at_ms),
-        "expires_at": iso(row.expires_at_ms),
-        "revoked_at": iso(row.revoked_at_ms),
-        "last_used_at": iso(row.last_used_at_ms),
-    }
+    times = ("created_at", "expires_at", "revoked_at", "last_used_at")
+    return fields_of(row, "id", "name", "scope", "state", *times, state=state)
 
 
 COLUMNS = (

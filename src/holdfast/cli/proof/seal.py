@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.cli.invocation import Call
 from holdfast.cli.render import Column
-from holdfast.views.job import iso
+from holdfast.views.job import fields_of
 
 
 async def seal(*, call: Call) -> None:
@@ -13,17 +13,8 @@ async def seal(*, call: Call) -> None:
 
     async with call.store() as store:
         seals = await Sealer(store).seal_all()
-    views = [
-        {
-            "number": each.number,
-            "first_pos": each.first_pos,
-            "last_pos": each.last_pos,
-            "count": each.count,
-            "head": each.head.hex(),
-            "sealed_at": iso(each.sealed_at_ms),
-        }
-        for each in seals
-    ]
+    names = ("number", "first_pos", "last_pos", "count", "head", "sealed_at")
+    views = [fields_of(each, *names, head=each.head.hex()) for each in seals]
     call.print_list(views, "number", COLUMNS, "nothing to seal: the log is sealed up to now")
 
 
