@@ -9,12 +9,12 @@ from fastapi import APIRouter
 from holdfast import catalog
 from holdfast.api import health, me
 from holdfast.api.access.scopes import RouteMap, bare
-from holdfast.api.admin import dead, lifecycles, queues, schedules, stats, tasks, workers
+from holdfast.api.admin import around, dead, queues, schedules
 from holdfast.api.jobs import batch, bulk, change, create, events_stream, parts, read, stream
 
 JOBS = (create, batch, bulk, change, read, parts, stream, events_stream)
-ROUTERS: list[APIRouter] = [each.router for each in (*JOBS, dead, queues, workers, lifecycles, tasks, schedules)]
-BEHIND: list[APIRouter] = [stats.router, me.router]
+ROUTERS: list[APIRouter] = [each.router for each in (*JOBS, dead, queues, around, schedules)]
+BEHIND: list[APIRouter] = [around.behind, me.router]
 
 
 @cache

@@ -33,7 +33,7 @@ COMMANDS = {
     "dead": ("holdfast.cli.job.dead:app", "Dead letters: list, groups, replay, discard."),
     "queue": ("holdfast.cli.operate.queue:app", "Queues: list, pause, resume."),
     "workers": ("holdfast.cli.operate.workers:workers", "Who works, on which queues."),
-    "leases": ("holdfast.cli.operate.leases:leases", "Who holds which job, and for how long."),
+    "leases": ("holdfast.cli.operate.workers:leases", "Who holds which job, and for how long."),
     "lifecycle": ("holdfast.cli.proof.lifecycle:app", "The tables that jobs follow: list, show, check."),
     "schedule": (
         "holdfast.cli.operate.schedule:app",

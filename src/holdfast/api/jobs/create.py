@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request
@@ -14,7 +15,7 @@ from starlette.responses import Response
 from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep, StoreDep
-from holdfast.api.jobs.idempotency import OnceDep, Reply, respond
+from holdfast.api.jobs.idempotency import OnceDep, Reply
 from holdfast.api.jobs.replies import job_answer, job_as_it_is
 from holdfast.api.jobs.waiting import over_by_then, place
 from holdfast.api.settings import ApiSettings
@@ -79,8 +80,7 @@ async def create(
     if not wait_s:
         return await once.run(make, tell)
     async with place(request.app, store, spec.queue):
-        made, again = await once.facts(make, tell)
-        return respond(await _awaited(request, store, made, wait_s), again)
+        return await once.run(make, tell, then=partial(_awaited, request, store, wait_s))
 
 
 def _wait_s(parameter: float | None, body: TaskJob | TypedJob, settings: ApiSettings) -> float:
@@ -100,7 +100,7 @@ def _tell(body: TaskJob | TypedJob, tables: Mapping[str, Lifecycle]) -> Callable
     return tell
 
 
-async def _awaited(request: Request, store: Store, made: Reply, wait_s: float) -> Reply:
+async def _awaited(request: Request, store: Store, wait_s: float, made: Reply) -> Reply:
     """The finished job in place of the created one; 202 and the job as it stands when the time is over."""
     answer = json.loads(made.body)
     over = await over_by_then(request, store, answer["id"], wait_s)

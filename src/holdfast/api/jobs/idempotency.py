@@ -65,21 +65,13 @@ class Once:
         versions: frozenset[int] | None = None,
         *,
         looks: bool = False,
+        then: Callable[[Reply], Awaitable[Reply]] | None = None,
     ) -> Response:
         """One transaction that remembers what it came to; `tell` makes the answer from that, of a repeat the same.
 
         With `looks` what is remembered is looked up first: the change itself needs what a repeat may not find.
+        `then` has the last word, behind the transaction.
         """
-        return respond(*(await self.facts(change, tell, versions, looks=looks)))
-
-    async def facts(
-        self,
-        change: Callable[[Ask], Awaitable[Facts]],
-        tell: Callable[[Facts], Reply],
-        versions: frozenset[int] | None = None,
-        *,
-        looks: bool = False,
-    ) -> tuple[Reply, bool]:
         ask = self._ask._replace(versions=versions)
         try:
             async with self._flight():
@@ -96,7 +88,9 @@ class Once:
                 problem.about["correlation_id"] = done.note or ""
             raise problem
         self._engine.woken()
-        return tell(done), done.again
+        answer = tell(done) if then is None else await then(tell(done))
+        headers = dict(answer.headers) | ({"Idempotency-Replayed": "true"} if done.again else {})
+        return Response(answer.body, answer.status, headers, "application/json")
 
     async def several(self, act: Callable[[], Awaitable[Reply]]) -> Response:
         """A change of several transactions, each of which may be repeated: its answer is kept behind the last."""
@@ -138,11 +132,6 @@ class Once:
             yield
         finally:
             lock.release()
-
-
-def respond(reply: Reply, again: bool) -> Response:
-    headers = dict(reply.headers) | ({"Idempotency-Replayed": "true"} if again else {})
-    return Response(reply.body, reply.status, headers, "application/json")
 
 
 def ask_of(key: str | None, caller: Caller, method: str, path: str, body: bytes) -> Ask:

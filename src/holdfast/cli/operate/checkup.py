@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -85,11 +86,8 @@ def _systems() -> list[Look]:
 
 
 def _sqlite(path: Path) -> list[Look]:
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    try:
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         [(journal,)] = connection.execute("PRAGMA journal_mode").fetchall()
-    finally:
-        connection.close()
     free = shutil.disk_usage(path.parent).free
     wal = path.with_name(f"{path.name}-wal")
     log = f", {wal.stat().st_size / 1e6:,.1f} MB of log" if wal.exists() else ""

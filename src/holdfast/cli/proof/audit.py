@@ -11,7 +11,7 @@ from rich.text import Text
 from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Call, Output
 from holdfast.cli.opened import plainly
-from holdfast.cli.render import rows, table
+from holdfast.cli.render import Column, listed
 from holdfast.config import without_password
 
 if TYPE_CHECKING:
@@ -43,18 +43,13 @@ async def audit(*, call: Call) -> int:
 
 def _print(call: Call, report: Report) -> None:
     if report.violations:
-        lines = [
-            [each.invariant, each.job_id or "the log", str(each.seq or ""), each.message] for each in report.violations
-        ]
-        shown = table(
-            "invariant",
-            "job",
-            "event",
-            "what was found",
-            right=["event"],
-            whole=["invariant", "job", "event"],
+        columns = (
+            Column("invariant", whole=True),
+            Column("job", lambda each: each["job_id"] or "the log", whole=True),
+            Column("event", lambda each: str(each["event"] or ""), right=True, whole=True),
+            Column("what was found", "message"),
         )
-        call.print(rows(shown, lines), "")
+        call.print(listed(columns, _violations(report)), "")
     if (more := report.total_violations - len(report.violations)) > 0:
         call.say(f"{more:,} more are not shown")
     verdict = Text(
@@ -80,12 +75,16 @@ def _data(url: str, report: Report) -> dict[str, Any]:
         "seals": report.seals,
         "unsealed": report.unsealed,
         "total_violations": report.total_violations,
-        "violations": [
-            {"invariant": each.invariant, "job_id": each.job_id, "event": each.seq, "message": each.message}
-            for each in report.violations
-        ],
+        "violations": _violations(report),
         "seconds": round(report.seconds, 3),
     }
+
+
+def _violations(report: Report) -> list[dict[str, Any]]:
+    return [
+        {"invariant": each.invariant, "job_id": each.job_id, "event": each.seq, "message": each.message}
+        for each in report.violations
+    ]
 
 
 @contextmanager

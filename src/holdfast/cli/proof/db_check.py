@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,13 +73,10 @@ def _sqlite(path: Path) -> list[Finding]:
 
 def _quick_check(path: Path) -> list[str]:
     """What SQLite finds wrong with its own file. It is opened for reading only."""
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    try:
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.execute("PRAGMA busy_timeout = 10000")
         rows = [one_line(row[0]) for row in connection.execute("PRAGMA quick_check")]
         [(pages,)], [(page_size,)] = (connection.execute(f"PRAGMA {n}").fetchall() for n in ("page_count", "page_size"))
-    finally:
-        connection.close()
     problems = [] if rows == ["ok"] else rows
     if (missing := pages * page_size - path.stat().st_size) > 0 and not _has_log(path):
         problems.append(f"truncated: {missing:,} bytes of {pages * page_size:,} are missing")

@@ -64,8 +64,10 @@ def check(where: Annotated[str, Parameter(name="module:lifecycle")], /, *, call:
     Args:
         where: The module, a colon, and the lifecycle's name in it. The current directory is looked in first.
     """
+    from holdfast.cli.importing import imported
+
     try:
-        lifecycle = _imported(where)
+        lifecycle = imported(where, Lifecycle, "lifecycle", "shop.flows:ORDER")
     except LifecycleError as error:
         data = {
             "ok": False,
@@ -94,9 +96,3 @@ async def known_lifecycles(call: Call) -> dict[str, Lifecycle]:
             call.say(f"built-in lifecycles only: {error.message}")
         return dict(KNOWN)
     return dict(KNOWN) | stored
-
-
-def _imported(where: str) -> Lifecycle:
-    from holdfast.cli.importing import imported
-
-    return imported(where, Lifecycle, "lifecycle", "shop.flows:ORDER")
