@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import NamedTuple
 
 from holdfast.audit.findings import Findings
 from holdfast.kernel.proof.purge import JOBS, Ranges, purge_digest
@@ -15,19 +14,12 @@ CACHED = 32
 """Records whose ranges are held at once: a pruner's batches lie close together."""
 
 
-class Window(NamedTuple):
-    number: int
-    kind: str
-    first_pos: int
-    last_pos: int
-
-
 class PurgeLog:
     """The records of the purge table. Holds their windows, and reads their ranges when they are needed."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
-        self._windows: list[Window] = []
+        self._windows: list[PurgeRow] = []
         self._ranges: OrderedDict[int, Ranges] = OrderedDict()
         self._digest = NOTHING
         self.numbers: dict[bytes, int] = {NOTHING: 0}
@@ -46,7 +38,7 @@ class PurgeLog:
                     self._check(row, findings)
                 self._digest = row.digest
                 self.numbers[row.digest] = row.number
-                self._windows.append(Window(row.number, row.kind, row.first_pos, row.last_pos))
+                self._windows.append(row._replace(ranges=""))
                 self.pruned_events += row.events if row.kind == JOBS else 0
 
     def _check(self, row: PurgeRow, findings: Findings) -> None:

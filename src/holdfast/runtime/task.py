@@ -53,6 +53,13 @@ class Options:
     tags: Sequence[str] | None = None
     connection: Any = None
 
+    def plus(self, given: Mapping[str, Any]) -> Options:
+        """HoldfastError names an option that there is not."""
+        known = self.__dataclass_fields__
+        if unknown := sorted(given.keys() - known.keys()):
+            raise HoldfastError(f"unknown option {unknown[0]!r}", field=unknown[0], remedy=f"known: {', '.join(known)}")
+        return replace(self, **given)
+
 
 class OptionNames(TypedDict, total=False):
     """The same for editors and type checkers: what `task.options(…)` takes."""
@@ -99,10 +106,7 @@ class Task(Generic[P, R]):
 
     def options(self, **given: Unpack[OptionNames]) -> Task[P, R]:
         """The same task with options for what is submitted through it."""
-        known = Options.__dataclass_fields__
-        if unknown := sorted(given.keys() - known.keys()):
-            raise HoldfastError(f"unknown option {unknown[0]!r}", field=unknown[0], remedy=f"known: {', '.join(known)}")
-        return Task(self.engine, self.definition, replace(self._options, **given))
+        return Task(self.engine, self.definition, self._options.plus(given))
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a job and return its handle. The arguments are checked here, not when it runs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -81,7 +81,7 @@ class Signature:
             self._convert(name, value)
         return encode(plain, what="args")
 
-    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         try:
             return self._signature.bind(*args, **kwargs).arguments
         except TypeError as error:
@@ -98,10 +98,7 @@ class Signature:
         if self._required <= typed.keys() <= self._named:
             return [], typed  # every argument has a name of its own: there is nothing to sort out
         args, kwargs = self._by_position(typed)
-        try:
-            self._signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise ArgumentsError(f"{self.name}: {error}", remedy=f"it takes {self.describe()}") from None
+        self._bound(args, kwargs)
         return args, kwargs
 
     def _by_position(self, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

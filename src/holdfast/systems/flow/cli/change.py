@@ -17,14 +17,13 @@ from holdfast.systems.flow.cli.flow import FlowId
 from holdfast.systems.flow.cli.table import counts_words, view_of
 from holdfast.systems.flow.commands.retry import flow_job
 from holdfast.views.job import label
+from holdfast.views.living import living_jobs
 
 if TYPE_CHECKING:
-    from holdfast.kernel.job import Job
     from holdfast.store.port import Store
     from holdfast.systems.flow.views.flow import View
 
 ACTOR = "cli"
-PAGE = 500
 
 
 async def cancel(
@@ -50,7 +49,10 @@ async def cancel(
     """
     dry = is_dry(ids, {"name": name}, dry_run=dry_run, yes=yes)
     async with call.store() as store:
-        flows = [await flow_job(store, flow_id) for flow_id in ids] if ids else await _under_way(store, name)
+        if ids:
+            flows = [await flow_job(store, flow_id) for flow_id in ids]
+        else:
+            flows, _ = await living_jobs(store.reads, store.tables, task=name, lifecycle=FLOW.name)
         if dry:
             done = [flow.id for flow in flows if flow.state == Canonical.WAITING]
             left = {flow.id: f"it is {label(FLOW, flow.state)}" for flow in flows if flow.id not in done}
@@ -66,20 +68,6 @@ async def cancel(
 
 def _item(view: View) -> dict[str, Any]:
     return {"id": view["id"], "flow": view["task"], "state": view["state"], "nodes": counts_words(view)}
-
-
-async def _under_way(store: Store, name: str | None) -> list[Job]:
-    from holdfast.views.listing import list_jobs
-
-    found: list[Job] = []
-    cursor: str | None = None
-    wanted: dict[str, Any] = {"states": ["ACTIVE"], "task": name, "lifecycle": FLOW.name, "limit": PAGE}
-    while True:
-        page = await list_jobs(store.reads, store.tables, **wanted, cursor=cursor)
-        found += page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
 
 
 async def resume(

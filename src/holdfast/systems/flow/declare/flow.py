@@ -14,7 +14,6 @@ flow.submit(doc="2024-17")
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from holdfast.kernel.errors import HoldfastError, NotFoundError
@@ -186,10 +185,7 @@ class Flow:
 
     def options(self, **given: Unpack[OptionNames]) -> Submission:
         """The same flow with options for what is submitted through it."""
-        known = Options.__dataclass_fields__
-        if unknown := sorted(given.keys() - known.keys()):
-            raise HoldfastError(f"unknown option {unknown[0]!r}", field=unknown[0], remedy=f"known: {', '.join(known)}")
-        return Submission(self, replace(Options(), **given))
+        return Submission(self, Options().plus(given))
 
     def submit(self, *args: Any, **input: Any) -> FlowHandle:
         """Store the flow and all its nodes as jobs. The input is checked here, not when they run.
