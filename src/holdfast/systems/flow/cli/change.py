@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from holdfast.systems.flow.views.flow import View
 
 ACTOR = "cli"
+Reason = Annotated[str, Parameter(name=["--reason", "-r"], help="Why, as the events will say.")]
 
 
 async def cancel(
     *ids: Ids,
     name: str | None = None,
     mode: Literal["soft", "hard"] = "soft",
-    reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "cancelled from the command line",
+    reason: Reason = "cancelled from the command line",
     dry_run: DryRun = False,
     yes: Yes = False,
     call: Call,
@@ -43,7 +44,6 @@ async def cancel(
         ids: The flows' ids.
         name: All flows of this name that are under way.
         mode: soft asks the workers of running nodes to stop; hard takes the nodes from them.
-        reason: Why, as the events will say.
         dry_run: Only show which.
         yes: Do it, however many they are.
     """
@@ -70,45 +70,28 @@ def _item(view: View) -> dict[str, Any]:
     return {"id": view["id"], "flow": view["task"], "state": view["state"], "nodes": counts_words(view)}
 
 
-async def resume(
-    flow_id: FlowId,
-    /,
-    *,
-    reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "resumed from the command line",
-    call: Call,
-) -> None:
-    """Bring a cancelled flow back: its cancelled nodes run, or wait, anew. Exit 5 when it is not cancelled.
-
-    Args:
-        reason: Why, as the events will say.
-    """
+async def resume(flow_id: FlowId, /, *, reason: Reason = "resumed from the command line", call: Call) -> None:
+    """Bring a cancelled flow back: its cancelled nodes run, or wait, anew. Exit 5 when it is not cancelled."""
     async with call.store() as store:
         flow = await resume_command.resume(store, (await flow_job(store, flow_id)).id, reason, ACTOR)
-        view = await view_of(store, flow.id)
-        store.wakeups.ring()
-    call.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])
+        await _show(call, store, flow.id)
 
 
-async def retry(
-    flow_id: FlowId,
-    /,
-    *,
-    reason: Annotated[str, Parameter(name=["--reason", "-r"])] = "retried from the command line",
-    call: Call,
-) -> None:
+async def retry(flow_id: FlowId, /, *, reason: Reason = "retried from the command line", call: Call) -> None:
     """Go on where a flow failed or was cancelled: a new flow, printed in its place, runs what did not end well.
 
     Twice gives the same flow. Exit 5 while it is under way, or when it ended well.
-
-    Args:
-        reason: Why, as the events will say.
     """
     from holdfast.systems.flow.commands.retry import retry as go_on
 
     async with call.store() as store:
         old = await flow_job(store, flow_id)
         answer = await go_on(store, old.id, reason, ACTOR)
-        view = await view_of(store, answer.job_id)
-        store.wakeups.ring()
-    call.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", view["id"])
+        await _show(call, store, answer.job_id)
     call.say(f"it goes on with {old.id}" if answer.created else f"{old.id} was retried before")
+
+
+async def _show(call: Call, store: Store, flow_id: str) -> None:
+    store.wakeups.ring()
+    view = await view_of(store, flow_id)
+    call.print_record(view, f"{view['id']}  {view['state']}  {counts_words(view)}", flow_id)
