@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from prometheus_client import start_http_server
 from prometheus_client.core import Metric
@@ -11,6 +10,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from holdfast.observe.metrics import WORKER_NAMES, family
 
+HOST = "127.0.0.1"
 Stats = Callable[[], Mapping[str, int]]
 
 
@@ -38,22 +38,15 @@ def conflicts(stats: Mapping[str, int]) -> int:
     return stats.get("refused", 0) + stats.get("lost", 0)
 
 
-class MetricsPage(NamedTuple):
-    """Where the metrics are, and how to end that."""
-
-    url: str
-    stop: Callable[[], None]
-
-
-def serve(stats: Stats, port: int, host: str = "127.0.0.1") -> MetricsPage:
-    """Answer scrapes from a thread of its own. OSError when the port is taken."""
+def serve(stats: Stats, port: int) -> tuple[str, Callable[[], None]]:
+    """Answer scrapes from a thread of its own: where, and how to end that. OSError when the port is taken."""
     registry = CollectorRegistry()
     registry.register(WorkerMetrics(stats))
-    server, thread = start_http_server(port, host, registry)
+    server, thread = start_http_server(port, HOST, registry)
 
     def stop() -> None:
         server.shutdown()
         server.server_close()
         thread.join()
 
-    return MetricsPage(f"http://{host}:{server.server_port}/metrics", stop)
+    return f"http://{HOST}:{server.server_port}/metrics", stop

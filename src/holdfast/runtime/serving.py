@@ -99,12 +99,12 @@ def show_metrics(worker: Worker, port: int) -> Callable[[], None]:
     from holdfast.observe import worker_metrics
 
     try:
-        shown = worker_metrics.serve(worker.stats, port)
+        url, stop = worker_metrics.serve(worker.stats, port)
     except OSError as error:
         log.error("metrics_not_shown", port=port, error=str(error))
         return lambda: None
-    log.info("metrics_shown", url=shown.url)
-    return shown.stop
+    log.info("metrics_shown", url=url)
+    return stop
 
 
 async def _end(worker: Worker, keeping: Chores | None, grace_s: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
@@ -19,6 +20,7 @@ from holdfast.store.port import Page, Store
 from holdfast.views.job import job_view
 from holdfast.views.listing import FilterError, job_views, list_jobs, state_names
 
+STEPS_OF_A_KIND = 20_000
 router = APIRouter(tags=["jobs"])
 
 States = Annotated[
@@ -107,6 +109,19 @@ async def page_of(store: Store, where: dict[str, Any], limit: int, cursor: str |
 
     found, before = await gathered(look, limit, before_of(cursor, where))
     return {"items": await job_views(store.reads, tables, found), "next_cursor": cursor_of(before, where)}
+
+
+async def page_of_kind(
+    store: Store, lifecycle: str, where: dict[str, Any], called: str, limit: int, cursor: str | None
+) -> tuple[Sequence[Job], str | None]:
+    """A page of the jobs of one lifecycle; `called` is what the filter says in place of `task`."""
+    chosen: dict[str, Any] = {"states": where["state"], "task": where[called], "lifecycle": lifecycle, "limit": limit}
+    before = before_of(cursor, where)
+    try:
+        page = await list_jobs(store.reads, store.tables, **chosen, cursor=before, steps=STEPS_OF_A_KIND)
+    except (FilterError, PayloadError) as error:
+        raise refusal("invalid_parameter", error, field=called if error.field == "task" else None) from None
+    return page.items, cursor_of(page.next_cursor, where)
 
 
 async def _in_state(store: Store, name: str, limit: int, cursor: str | None) -> dict[str, Any]:

@@ -16,12 +16,13 @@ from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep, StoreDep
 from holdfast.api.jobs.idempotency import Once, OnceDep, Reply, reply
+from holdfast.api.jobs.read import page_of_kind
 from holdfast.api.jobs.replies import IfMatch, versions_of
 from holdfast.api.problems.kinds import Problem, missing, refusal
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.bodies import Cancel, Why
 from holdfast.api.shapes.forms import Asker, origin_of
-from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of
+from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit
 from holdfast.kernel import decisions
 from holdfast.kernel.decisions import Decide
 from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
@@ -37,9 +38,7 @@ from holdfast.systems.flow.routes.schemas import Flow, FlowJob, MadeFlow, NewFlo
 from holdfast.systems.flow.views.flow import flow_view, flow_views, summary
 from holdfast.systems.flow.views.run import run_of
 from holdfast.tasks.signature import ArgumentsError, Signature
-from holdfast.views.listing import FilterError, list_jobs
 
-STEPS = 20_000
 OF_THE_FLOW = {"input", "nodes", "on_failure"}
 T = TypeVar("T")
 EXISTS = "a flow with this key exists already; it is the answer, and nothing was created"
@@ -140,13 +139,8 @@ async def list_flows(
 ) -> dict[str, Any]:
     """List flows, newest first, each with its counts."""
     where = {"state": sorted(set(state or ())), "name": name}
-    before = before_of(cursor, where)
-    chosen: dict[str, Any] = {"states": where["state"], "task": name, "lifecycle": FLOW.name, "limit": limit}
-    try:
-        page = await list_jobs(store.reads, store.tables, **chosen, cursor=before, steps=STEPS)
-    except (FilterError, PayloadError) as error:
-        raise refusal("invalid_parameter", error, field="name" if error.field == "task" else None) from None
-    return {"items": await flow_views(store, page.items), "next_cursor": cursor_of(page.next_cursor, where)}
+    found, next_cursor = await page_of_kind(store, FLOW.name, where, "name", limit, cursor)
+    return {"items": await flow_views(store, found), "next_cursor": next_cursor}
 
 
 @router.get("/flows/{flow}", response_model=Flow, response_model_exclude_unset=True)

@@ -13,24 +13,23 @@ from holdfast.api.access.keys import Scope
 from holdfast.api.access.scopes import needs
 from holdfast.api.deps import CallerDep, EngineDep, StoreDep
 from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
+from holdfast.api.jobs.read import page_of_kind
 from holdfast.api.problems.kinds import missing, refusal
 from holdfast.api.shapes import jobs as schemas
 from holdfast.api.shapes.bodies import Args, Body, Cancel, Key, Text
 from holdfast.api.shapes.forms import Asker, origin_of
-from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit, before_of, cursor_of
+from holdfast.api.shapes.pages import DEFAULT, Cursor, Limit
 from holdfast.kernel import decisions
 from holdfast.kernel.decisions import Decision, Stands, Stay
-from holdfast.kernel.errors import HoldfastError, NotFoundError, PayloadError
+from holdfast.kernel.errors import HoldfastError, NotFoundError
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.state import OVER, RANK
 from holdfast.runtime.inside import Inside
 from holdfast.store.port import Ask, Facts, Store
 from holdfast.systems.pipeline.declare.pipeline import Pipeline
 from holdfast.systems.pipeline.views import declared_stages, pipeline_job, pipeline_views
-from holdfast.views.listing import FilterError, list_jobs
 
 LIFECYCLE = "pipeline"
-STEPS = 20_000
 router = APIRouter(tags=["pipelines"])
 
 
@@ -135,13 +134,8 @@ async def list_runs(
 ) -> dict[str, Any]:
     """List runs, newest first, each with its stages."""
     where = {"state": sorted(set(state or ())), "pipeline": pipeline}
-    before = before_of(cursor, where)
-    chosen: dict[str, Any] = {"states": where["state"], "task": pipeline, "lifecycle": LIFECYCLE, "limit": limit}
-    try:
-        page = await list_jobs(store.reads, store.tables, **chosen, cursor=before, steps=STEPS)
-    except (FilterError, PayloadError) as error:
-        raise refusal("invalid_parameter", error, field="pipeline" if error.field == "task" else None) from None
-    return {"items": await pipeline_views(store, page.items), "next_cursor": cursor_of(page.next_cursor, where)}
+    found, next_cursor = await page_of_kind(store, LIFECYCLE, where, "pipeline", limit, cursor)
+    return {"items": await pipeline_views(store, found), "next_cursor": next_cursor}
 
 
 @router.get("/pipeline/jobs/{id}", response_model=PipelineJob, response_model_exclude_unset=True)
