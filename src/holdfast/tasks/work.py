@@ -68,6 +68,11 @@ class Python(Signature):
         self.executor = executor
         self.doc = function.__doc__
 
+    @property
+    def signature(self) -> Signature:
+        """Itself, by the name under which executors of other packages ask for it."""
+        return self
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Python) and other.function.__qualname__ == self.function.__qualname__
 

@@ -117,18 +117,22 @@ def _spec(engine: Inside, graph: Graph, node: Node, flow: Spec, options: Options
 
 def _task(registry: Registry, graph: Graph, node: Node) -> TaskDef:
     """What a node runs, under the lifecycle of nodes; DocumentError for what is not declared, or cannot be a node."""
-    task, at = registry.find(node.task), f"nodes[{graph.nodes.index(node)}].task"
+    task = registry.find(node.task)
     if task is None:
         known = sorted(each.name for each in registry)
         listed = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
-        raise DocumentError(at, f"is {shown(node.task)}, which is no task", f"declared here: {listed}")
+        raise DocumentError(_at(graph, node), f"is {shown(node.task)}, which is no task", f"declared here: {listed}")
     if task.lifecycle is WORKFLOW:
         return task
     if task.lifecycle is not DURABLE or task.compensate is not None:
         kind = "is compensated" if task.lifecycle is DURABLE else f"follows {task.lifecycle.name}"
         problem = f"is {shown(node.task)}, which {kind}: a node cannot"
-        raise DocumentError(at, problem, 'declare a task with lifecycle="workflow" for it')
+        raise DocumentError(_at(graph, node), problem, 'declare a task with lifecycle="workflow" for it')
     return task.under(WORKFLOW)
+
+
+def _at(graph: Graph, node: Node) -> str:
+    return f"nodes[{graph.nodes.index(node)}].task"
 
 
 def _deadlines(node: Node, depth: int, spec: Spec, now_ms: int) -> tuple[tuple[int, int], ...]:
