@@ -64,7 +64,7 @@ class System(NamedTuple):
     problems: str | None = None
     """Kinds of problems that its routes answer, beyond those of all routes, by their codes."""
     forms: tuple[str, ...] = ()
-    """Jobs that `POST /jobs` takes by their type, and not by a task's name: `api.shapes.new_jobs.Form`."""
+    """Jobs that `POST /jobs` takes by their type, and not by a task's name: `api.shapes.forms.Form`."""
     cli: Mapping[str, Noun] = NONE
     """Its commands of the command line."""
     chores: tuple[str, ...] = ()

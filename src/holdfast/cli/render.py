@@ -93,12 +93,12 @@ def state_text(label: str, canonical: str, *, beside: bool = True) -> Text:
     return text
 
 
-def short_time(iso: str | None, now: datetime | None = None) -> str:
+def short_time(iso: str | None) -> str:
     """The time of day for today, the day for this year, the date for all else. UTC, as everywhere."""
     if iso is None:
         return ""
     day, _, time = iso.partition("T")
-    today = (now or datetime.now(UTC)).date().isoformat()
+    today = datetime.now(UTC).date().isoformat()
     if day == today:
         return time[:8]
     return f"{day[5:]} {time[:5]}" if day[:4] == today[:4] else day

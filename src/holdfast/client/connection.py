@@ -37,9 +37,9 @@ class Message(NamedTuple):
 class Connection:
     """Only inside the engine's own loop."""
 
-    def __init__(self, url: str, key: str | None, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, url: str, key: str | None) -> None:
         self.url = url.rstrip("/").removesuffix("/api")
-        self._patience_s = patience_s
+        self._patience_s = PATIENCE_S
         headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._client = httpx.AsyncClient(base_url=f"{self.url}/api", headers=headers, timeout=TIMEOUT_S)
 

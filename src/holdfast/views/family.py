@@ -19,11 +19,11 @@ class Family(NamedTuple):
     more: bool
 
 
-async def family_of(store: Store, job: Job, most: int = MOST) -> Family:
+async def family_of(store: Store, job: Job) -> Family:
     """The job, its parents up to the first, and its children down to the last, as far as they still exist."""
     jobs = {job.id: job}
     above = job
-    while above.parent_id is not None and above.parent_id not in jobs and len(jobs) < most:
+    while above.parent_id is not None and above.parent_id not in jobs and len(jobs) < MOST:
         parent = await store.reads.get(above.parent_id)
         if parent is None:
             break
@@ -31,7 +31,7 @@ async def family_of(store: Store, job: Job, most: int = MOST) -> Family:
     more = False
     waiting = [job.id]
     while waiting:
-        room = most - len(jobs)
+        room = MOST - len(jobs)
         if room <= 0:
             return Family(jobs, True)
         page = await store.reads.list(Filter(parent_id=waiting.pop(0)), limit=room)

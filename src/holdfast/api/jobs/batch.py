@@ -14,8 +14,7 @@ from holdfast.api.jobs.idempotency import OnceDep, Reply, reply
 from holdfast.api.problems.kinds import Problem, refusal
 from holdfast.api.shapes.change import BatchAnswer
 from holdfast.api.shapes.forms import Asker, origin_of
-from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, Batch
-from holdfast.api.shapes.specs import spec_of
+from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, Batch, spec_of
 from holdfast.kernel.errors import DuplicateKeyError
 from holdfast.kernel.job import Spec
 from holdfast.runtime.inside import Inside

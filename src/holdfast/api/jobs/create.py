@@ -22,8 +22,7 @@ from holdfast.api.settings import ApiSettings
 from holdfast.api.shapes.bodies import LONGEST_WAIT_S, WAIT_SCHEMA, TaskJob
 from holdfast.api.shapes.change import MadeJob
 from holdfast.api.shapes.forms import TypedJob, origin_of
-from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, NewJob, form_of
-from holdfast.api.shapes.specs import spec_of
+from holdfast.api.shapes.new_jobs import FORM_PROBLEMS, NewJob, form_of, spec_of
 from holdfast.kernel.lifecycle import Lifecycle
 from holdfast.store.port import Ask, Facts, Store
 

@@ -162,8 +162,8 @@ def missing(what: str, name: str, remedy: str, *, field: str = "id", allowed: Se
     return Problem("not_found", detail, field=field, allowed=allowed, about=facts)
 
 
-def unavailable(detail: str = "", retry_after_s: int = 1) -> Problem:
-    return Problem("unavailable", detail, headers={"Retry-After": str(retry_after_s)})
+def unavailable(detail: str) -> Problem:
+    return Problem("unavailable", detail, headers={"Retry-After": "1"})
 
 
 ABOUT = {

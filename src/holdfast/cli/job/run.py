@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.invocation import Call
-from holdfast.cli.job.waiting import detached, seconds_of, wait_for
+from holdfast.cli.job.waiting import Timeout, detached, seconds_of, wait_for
 from holdfast.cli.opened import plainly
 from holdfast.cli.pairs import named_values
 from holdfast.views.job import job_view
@@ -23,7 +23,7 @@ def run(
     *,
     arg: Annotated[list[str] | None, Parameter(name=["--arg", "-a"])] = None,
     wait: Annotated[bool, Parameter(name=["--wait", "-w"])] = False,
-    timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None,
+    timeout: Timeout = None,
     key: str | None = None,
     delay: str | None = None,
     queue: str | None = None,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.exits import Exit, UsageError
 from holdfast.cli.invocation import Call
+from holdfast.cli.job.bulk import Ids
 from holdfast.cli.job.table import progress_words
-from holdfast.cli.job.waiting import JobId, detached, exit_of_job, get, seconds_of, wait_for
+from holdfast.cli.job.waiting import JobId, Timeout, detached, exit_of_job, get, seconds_of, wait_for
 from holdfast.cli.render import state_text
 from holdfast.kernel.state import OVER, RANK
 from holdfast.views.job import job_view
@@ -29,11 +29,7 @@ LOOK_EVERY_S = 0.25
 Seen = tuple["Job", dict[str, Any], str]
 
 
-async def wait(
-    *ids: Annotated[str, Parameter(name="ID")],
-    timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None,
-    call: Call,
-) -> int:
+async def wait(*ids: Ids, timeout: Timeout = None, call: Call) -> int:
     """Wait until jobs are over and print their results. Exit 10 when one failed, 11 when one was cancelled.
 
     Args:
@@ -48,13 +44,7 @@ async def wait(
         return await wait_for(call, store, [job.id for job in jobs], limit_s)
 
 
-async def watch(
-    job_id: JobId,
-    /,
-    *,
-    timeout: Annotated[str | None, Parameter(name=["--timeout", "-t"])] = None,
-    call: Call,
-) -> int:
+async def watch(job_id: JobId, /, *, timeout: Timeout = None, call: Call) -> int:
     """Follow a job's state and progress until it is over. Exit codes as of `job wait`.
 
     Args:

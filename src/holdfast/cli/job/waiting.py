@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.store.port import Store
 
 JobId = Annotated[str, Parameter(name="ID", help="The job's id.")]
+Timeout = Annotated[str | None, Parameter(name=["--timeout", "-t"])]
 HINT_AFTER_S = 3.0
 """A job that has not started by then may never: say why, once."""
 
