@@ -26,12 +26,12 @@ class RingEntry(NamedTuple):
 class Ring:
     """Holds everything behind `floor` up to `position`, and is bounded in events and in bytes."""
 
-    def __init__(self, start: int, *, events: int = EVENTS, bytes_: int = BYTES) -> None:
+    def __init__(self, start: int, *, events: int = EVENTS) -> None:
         self.begins_behind = start
         self.position = start
         self._entries: list[RingEntry] = []
         self._positions: list[int] = []
-        self._events, self._bytes, self._held = events, bytes_, 0
+        self._events, self._held = events, 0
 
     def add(self, entries: Sequence[RingEntry]) -> None:
         self._entries += entries
@@ -40,7 +40,7 @@ class Ring:
         if entries:
             self.position = self._positions[-1]
         spare = min(SPARE, self._events)
-        while len(self._entries) > self._events + spare or self._held > self._bytes:
+        while len(self._entries) > self._events + spare or self._held > BYTES:
             gone = min(spare, len(self._entries))
             self.begins_behind = self._positions[gone - 1]
             self._held -= sum(len(each.text) for each in self._entries[:gone])
