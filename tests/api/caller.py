@@ -47,6 +47,7 @@ def declare(engine: Engine) -> None:
     engine.task(lifecycle="workflow")(flow)
     engine.schedule("nightly", "flow", cron="0 3 * * *", args={"n": 3})
     engine.pipeline("letters").stage(read)
+    engine.pipeline("endless").stage(stay)
     invoice = engine.flow("invoice")
     invoice.task(after=invoice.task(read))(send)
     engine.flow("hopeless").task(retries=0)(fail)

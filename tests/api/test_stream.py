@@ -278,7 +278,7 @@ async def test_a_slow_client_is_cut_and_resumes(engine: Engine, monkeypatch: pyt
         with socket.socket() as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             slow.connect((host, int(port)))
-            slow.sendall(b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n")
+            slow.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"200 OK" in await asyncio.to_thread(slow.recv, 100)
             # Nothing is read while far more than the ring, the socket and the transport hold goes by.
             for n in range(20):
@@ -313,7 +313,7 @@ async def test_a_client_that_takes_nothing_at_all_is_let_go(engine: Engine, monk
         with socket.socket() as stuck:
             stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             stuck.connect((host, int(port)))
-            stuck.sendall(b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n")
+            stuck.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"200 OK" in await asyncio.to_thread(stuck.recv, 100)
             for n in range(12):
                 await asyncio.to_thread(task.submit_many, [(n, m) for m in range(1_000)])

@@ -35,10 +35,8 @@ def pipeline_watch(caller: Caller) -> None:
 
 @GRAPHS.way("pipeline cancel")
 def pipeline_cancel(caller: Caller) -> None:
-    caller.post("/queues/default/pause")
-    run_id = caller.post("/pipeline/jobs", {"pipeline": "letters"}, 202)["job_id"]
+    run_id = caller.post("/pipeline/jobs", {"pipeline": "endless"}, 202)["job_id"]
     assert caller.post(f"/pipeline/jobs/{run_id}/cancel")["cancelled"] is True
-    caller.post("/queues/default/resume")
 
 
 def started(caller: Caller, name: str = "invoice", **more: object) -> str:
@@ -48,7 +46,7 @@ def started(caller: Caller, name: str = "invoice", **more: object) -> str:
 
 @GRAPHS.way("flow run")
 def flow_run(caller: Caller) -> str:
-    flow_id = started(caller, key="one")
+    flow_id = started(caller, key="one", delay="1s")
     assert caller.post("/flows/invoice", {"key": "one"})["created"] is False
     until(lambda: caller.state(flow_id) == "COMPLETED")
     return flow_id
