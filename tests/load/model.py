@@ -55,8 +55,20 @@ TABLES: dict[str, dict[tuple[str, str], tuple[str, str, str]]] = {
         ("cancelled", "resume"): ("queued", "job_resumed", "+0"),
         ("cancelled", "resume_waiting"): ("waiting", "job_resumed", "+0"),
     },
+    "pipeline": {
+        ("queued", "claim"): ("running", "job_started", "t"),
+        ("queued", "cancel"): ("cancelled", "job_cancelled", ""),
+        ("queued", "expire"): ("failed", "job_failed", ""),
+        ("running", "succeed"): ("succeeded", "job_succeeded", ""),
+        ("running", "fail"): ("failed", "job_failed", ""),
+        ("running", "cancel"): ("cancelled", "job_cancelled", ""),
+        ("running", "expire"): ("failed", "job_failed", ""),
+        ("running", "take_over"): ("running", "job_taken_over", "+l"),
+    },
 }
-ENDS_LOST = {"durable": "dead_letter", "workflow": "fail"}
+ENDS_LOST = {"durable": "dead_letter", "workflow": "fail", "pipeline": "fail"}
+STANDS_STILL_MS = {"pipeline": 7_200_000}
+SAYS_WHY = ("workflow",)
 
 
 class Model:
@@ -69,6 +81,7 @@ class Model:
         self.now = 0
 
     def submit(self, job_id: str, lifecycle: str, **given: Any) -> Row:
+        delay_ms = given.pop("delay_ms", 0)
         job: Row = {
             "id": job_id,
             "lifecycle": lifecycle,
@@ -77,7 +90,7 @@ class Model:
             "version": 1,
             "tries": 0,
             "losses": 0,
-            "due_at_ms": self.now + given.pop("delay_ms", 0),
+            "due_at_ms": self.now + delay_ms,
             "lease_owner": None,
             "lease_until_ms": None,
             "created_at_ms": self.now,
@@ -89,11 +102,13 @@ class Model:
             "outcome": None,
             **given,
         }
-        if (after := job.pop("expire_after_ms", None)) is not None:
+        after = job.pop("expire_after_ms", None) or STANDS_STILL_MS.get(lifecycle)
+        if after is not None:
             job["expires_at_ms"] = self.now + after
         job["ready"] = (job["state"], "claim") in TABLES[lifecycle]
         self.jobs[job_id] = job
-        self.events[job_id] = [(1, "job_submitted", None, job["state"], self.now, "client", 1)]
+        payload = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
+        self.events[job_id] = [(1, "job_submitted", None, job["state"], self.now, "client", 1, None, payload)]
         return job
 
     def holder_of(self, scope: str, key: str) -> str | None:
@@ -117,11 +132,23 @@ class Model:
             return "lease"
         return None
 
-    def move(self, job_id: str, command: str, actor: str, *, delay_ms: int = 0, outcome: str | None = None) -> None:
+    def move(
+        self,
+        job_id: str,
+        command: str,
+        actor: str,
+        *,
+        delay_ms: int = 0,
+        outcome: str | None = None,
+        reason: str | None = None,
+        payload: str | None = None,
+    ) -> None:
         job = self.jobs[job_id]
         source = job["state"]
         target, event, marks = TABLES[job["lifecycle"]][source, command]
         at = max(self.now, job["changed_at_ms"])
+        if job["lifecycle"] in STANDS_STILL_MS:
+            job["expires_at_ms"] += at - job["changed_at_ms"]
         job["state"], job["changed_at_ms"] = target, at
         job["version"] += 1
         if "+" in marks:
@@ -129,7 +156,7 @@ class Model:
         if "l" in marks:
             job["losses"] += 1
         job["tries"] = 0 if "0" in marks else job["tries"] + ("t" in marks) - ("r" in marks)
-        if command == "claim":
+        if command in ("claim", "take_over"):
             job["lease_owner"], job["lease_until_ms"] = actor, at + job["lease_ms"]
         elif target not in LIVE_LEASE:
             job["lease_owner"] = job["lease_until_ms"] = job["cancel_requested"] = None
@@ -146,15 +173,33 @@ class Model:
                 if job["expires_at_ms"] is not None:
                     job["expires_at_ms"] += at - job["finished_at_ms"]
                 job["finished_at_ms"] = None
-        self.events[job_id].append((job["version"], event, source, target, at, actor, job["attempt"]))
+        said_of = (job["version"], event, source, target, at, actor, job["attempt"], reason, payload)
+        self.events[job_id].append(said_of)
+
+    def holds(self, job_id: str, attempt: int, owner: str | None) -> bool:
+        """Whether this owner has the job in this attempt, under a lease that has not run out."""
+        job = self.jobs[job_id]
+        return (job["attempt"], job["lease_owner"]) == (attempt, owner) and job["lease_until_ms"] > self.now
+
+    def ask_to_stop(self, job_id: str, how: str) -> None:
+        job = self.jobs[job_id]
+        job["cancel_requested"] = "hard" if job["cancel_requested"] == "hard" else how
 
     def claimable(self, queues: list[str]) -> list[Row]:
         """What a claim may take now, in the order in which it must: by priority, then by time due."""
         found = [j for j in self.jobs.values() if j["ready"] and j["queue"] in queues and j["due_at_ms"] <= self.now]
         return sorted(found, key=lambda j: (-j["priority"], j["due_at_ms"], j["id"]))
 
-    def lost(self) -> set[str]:
-        return {j["id"] for j in self.jobs.values() if j["lease_owner"] and j["lease_until_ms"] <= self.now}
+    def held(self) -> list[Row]:
+        return [job for job in self.jobs.values() if job["lease_owner"]]
+
+    def lapsed(self, *, taken_over: bool) -> set[str]:
+        """Jobs whose lease has run out: those that are taken over where they stand, or those that are lost."""
+        lapsed = [job for job in self.held() if job["lease_until_ms"] <= self.now]
+        return {job["id"] for job in lapsed if self._goes_on(job) is taken_over}
+
+    def _goes_on(self, job: Row) -> bool:
+        return self.allows(job["lifecycle"], job["state"], "take_over") and job["losses"] + 1 < CRASHES
 
     def end_of_lost(self, job_id: str) -> str:
         """The command that a lost lease means for this job."""

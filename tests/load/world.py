@@ -14,7 +14,7 @@ from tests.tables import driver_of
 
 T = TypeVar("T")
 START_MS = 1_800_000_000_000
-TABLES = ("job", "event", "signal", "key", "op", "dead", "seal", "purge", "lifecycle")
+TABLES = ("job", "event", "signal", "key", "op", "dead", "seal", "purge", "lifecycle", "checkpoint")
 EMPTY = "".join(f"DELETE FROM holdfast_{table};" for table in TABLES)
 
 
