@@ -9,14 +9,23 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from holdfast.catalog import BUILT_IN
 from holdfast.kernel.decisions import cancel
 from holdfast.kernel.errors import DuplicateKeyError, NotAllowedError
 from holdfast.kernel.job import Job, Spec
-from holdfast.kernel.move import Change, Move, move
+from holdfast.kernel.lifecycle import Transition
+from holdfast.kernel.move import Change, Move
 from holdfast.kernel.settle import expired, lost
+from holdfast.kernel.state import LEASED
 from holdfast.store.port import Applied, Ask, Lease
 from tests.load.model import SAYS_WHY, Model, Row
 from tests.load.proof import prove
@@ -25,10 +34,7 @@ from tests.load.world import World
 
 QUEUES = ("a", "b")
 OWNERS = ("one", "two")
-WORKERS_DO = (
-    *("start", "succeed", "fail", "retry", "hand_back", "cancel", "skip", "compensate"),
-    *("start succeed", "start fail", "start retry", "succeed", "succeed"),
-)
+WORKERS_DO = ("start", "succeed", "fail", "retry", "hand_back", "cancel", "skip", "compensate")
 PEOPLE_DO = ("cancel", "resume", "resume_waiting", "release", "skip")
 ALL = 1_000
 
@@ -45,12 +51,15 @@ terms = st.fixed_dictionaries(
         "max_tries": st.integers(1, 4),
     }
 )
-reports = st.tuples(
-    picks,
-    st.sampled_from(WORKERS_DO),
-    st.sampled_from((0, 0, 700)),
-    st.sampled_from((None, '{"result":1}')),
-    st.sampled_from((False, False, False, True)),
+reports = st.fixed_dictionaries(
+    {
+        "which": picks,
+        "late": st.sampled_from((False, False, True)),
+        "how": st.integers(0, 20),
+        "delay_ms": st.sampled_from((0, 0, 700)),
+        "outcome": st.sampled_from((None, '{"result":1}')),
+        "impostor": st.sampled_from((False, False, False, True)),
+    }
 )
 
 
@@ -62,6 +71,7 @@ class Machine(RuleBasedStateMachine):
         self.model = Model()
         self.model.now = world.now_ms
         self.seen: list[Job] = []  # jobs as they once were, for writes that come too late
+        self.held: list[Job] = []  # those that somebody has now, as they are
         self.events: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
         self.pos = 0
 
@@ -72,10 +82,15 @@ class Machine(RuleBasedStateMachine):
     def store(self) -> Any:
         return self.world.store
 
-    def some(self, which: Iterable[int]) -> list[Job]:
-        """Jobs as they once were, the latest first, each once."""
-        jobs = [self.seen[-1 - number % len(self.seen)] for number in which]
-        return list({job.id: job for job in reversed(jobs)}.values())
+    def some(self, which: Iterable[int], late: bool = True) -> list[Job]:
+        """Jobs as they once were, each once; or, where some are held, as these are now."""
+        jobs = self.held if self.held and not late else self.seen
+        return list({job.id: job for job in (jobs[-1 - number % len(jobs)] for number in which)}.values())
+
+    @initialize(wishes=st.lists(st.tuples(lifecycles, terms), min_size=3, max_size=6), start=st.booleans())
+    def begin(self, wishes: list[tuple[str, dict[str, Any]]], start: bool) -> None:
+        self.submit(wishes, False)
+        self.claim(["a", "b"], 8, "one", start, True)
 
     # What clients do.
 
@@ -162,24 +177,21 @@ class Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.seen)
     @rule(parts=st.lists(reports, min_size=1, max_size=3), new=st.booleans())
-    def report(self, parts: list[tuple[list[int], str, int, str | None, bool]], new: bool) -> None:
+    def report(self, parts: list[dict[str, Any]], new: bool) -> None:
         """One call about several jobs: each in its own way, some too late, twice, or by somebody else."""
         changes: list[Change] = []
-        for which, commands, delay_ms, outcome, impostor in parts:
+        for part in parts:
             groups: dict[tuple[Any, ...], Change] = {}
-            for job in self.some(which):
-                owner = "impostor" if impostor else job.lease_owner or "one"
-                path = _path(job, commands)
-                if not path:
-                    with pytest.raises(NotAllowedError):
-                        move(BUILT_IN[job.lifecycle], [job], commands.split()[0], actor=owner)
-                elif "retry" not in commands or self.model.jobs[job.id]["tries"] < job.max_tries:
-                    table = BUILT_IN[job.lifecycle]
-                    change = groups.setdefault((owner, table.name, path), Change(table, path, owner, [], owner))
-                    payload = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
-                    change.moves.append(
-                        Move(job.id, job.attempt, delay_ms, f"by {owner}", payload=payload, outcome=outcome)
-                    )
+            for number, job in enumerate(self.some(part["which"], part["late"])):
+                table, owner = BUILT_IN[job.lifecycle], "impostor" if part["impostor"] else job.lease_owner or "one"
+                path = _path(job, part["how"] + number // 2)
+                if not path or (path[-1].command == "retry" and self.model.jobs[job.id]["tries"] >= job.max_tries):
+                    continue  # a worker goes by the table, and by the budget
+                change = groups.setdefault((owner, table.name, path), Change(table, path, owner, [], owner))
+                delay_ms = part["delay_ms"] * (number % 2)
+                payload = f'{{"delay_ms":{delay_ms}}}' if delay_ms else None
+                recorded = {"reason": f"{number}", "payload": payload, "outcome": part["outcome"]}
+                change.moves.append(Move(job.id, job.attempt, delay_ms, **recorded))
             changes += groups.values()
         if changes:
             self._apply(changes, self.world.newcomer() if new else self.store)
@@ -188,8 +200,9 @@ class Machine(RuleBasedStateMachine):
     @rule(which=pick, command=st.sampled_from(PEOPLE_DO))
     def person(self, which: int, command: str) -> None:
         [job] = self.some([which])
-        if path := _path(job, command):
-            self._apply([Change(BUILT_IN[job.lifecycle], path, "person", [Move(job.id, job.attempt)])], self.store)
+        table = BUILT_IN[job.lifecycle]
+        if row := table.find(job.state, command):
+            self._apply([Change(table, (row,), "person", [Move(job.id, job.attempt)])], self.store)
 
     def _apply(self, changes: list[Change], store: Any) -> None:
         applied: Applied = self.done(store.jobs.apply(changes))
@@ -222,9 +235,9 @@ class Machine(RuleBasedStateMachine):
         return None
 
     @precondition(lambda self: self.seen)
-    @rule(which=picks, stranger=st.sampled_from((False, False, True)), beat=st.booleans())
-    def renew(self, which: list[int], stranger: bool, beat: bool) -> None:
-        jobs = self.some(which)
+    @rule(which=picks, late=st.booleans(), stranger=st.sampled_from((False, False, True)), beat=st.booleans())
+    def renew(self, which: list[int], late: bool, stranger: bool, beat: bool) -> None:
+        jobs = self.some(which, late)
         owner = "stranger" if stranger else jobs[0].lease_owner or "one"
         gone = self.done(self.store.jobs.renew(owner, _leases(jobs), beat=beat))
         kept = [job for job in jobs if self.model.holds(job.id, job.attempt, owner)]
@@ -233,9 +246,9 @@ class Machine(RuleBasedStateMachine):
         assert gone == [job.id for job in jobs if job not in kept]
 
     @precondition(lambda self: self.seen)
-    @rule(which=picks, stranger=st.sampled_from((False, False, True)))
-    def let_go(self, which: list[int], stranger: bool) -> None:
-        jobs = self.some(which)
+    @rule(which=picks, late=st.booleans(), stranger=st.sampled_from((False, False, True)))
+    def let_go(self, which: list[int], late: bool, stranger: bool) -> None:
+        jobs = self.some(which, late)
         owner = "stranger" if stranger else jobs[0].lease_owner or "one"
         self.done(self.store.jobs.let_go(owner, _leases(jobs)))
         for job in jobs:
@@ -243,18 +256,18 @@ class Machine(RuleBasedStateMachine):
                 self.model.jobs[job.id]["lease_until_ms"] = self.model.now
 
     @precondition(lambda self: self.seen)
-    @rule(which=picks, text=st.sampled_from(("1", "2")))
-    def keep(self, which: list[int], text: str) -> None:
+    @rule(which=picks, late=st.booleans(), text=st.sampled_from(("1", "2")))
+    def keep(self, which: list[int], late: bool, text: str) -> None:
         """What a job keeps is under the fence that its end is under."""
-        for job in self.some(which):
+        for job in self.some(which, late):
             owner = job.lease_owner or "one"
             kept = self.done(self.store.kept.keep_checkpoint(job.id, job.attempt, owner, text))
             assert kept is self.model.holds(job.id, job.attempt, owner)
 
     @precondition(lambda self: self.seen)
-    @rule(which=picks, mode=st.sampled_from(("soft", "hard")))
-    def request_cancel(self, which: list[int], mode: str) -> None:
-        jobs = self.some(which)
+    @rule(which=picks, late=st.booleans(), mode=st.sampled_from(("soft", "hard")))
+    def request_cancel(self, which: list[int], late: bool, mode: str) -> None:
+        jobs = self.some(which, late)
         asked = self.done(self.store.jobs.request_cancel(_leases(jobs), mode))
         held = {(job["id"], job["attempt"]) for job in self.model.held()}
         reached = [job.id for job in jobs if (job.id, job.attempt) in held]
@@ -340,6 +353,7 @@ class Machine(RuleBasedStateMachine):
                 self._same(job)
             held = self.done(self.store.admin.queues.leases(limit=ALL))
             assert sorted(held) == sorted(job for job in jobs if self.model.jobs[job.id]["lease_owner"])
+            self.held = sorted(held)
 
     @invariant()
     def the_log_is_as_the_model(self) -> None:
@@ -370,16 +384,15 @@ def _facts(event: Any) -> tuple[Any, ...]:
     return (*event[2:10], event.payload)
 
 
-def _path(job: Job, commands: str) -> tuple[Any, ...]:
-    """The rows that these commands take from where the job was; none where one of them is not allowed."""
-    state, path = job.state, []
-    for command in commands.split():
-        row = BUILT_IN[job.lifecycle].find(state, command)
-        if row is None:
-            return ()
-        path.append(row)
-        state = row.target
-    return tuple(path)
+def _path(job: Job, how: int) -> tuple[Transition, ...]:
+    """One of the ways on, of a step or two, from where the job was; none where there is none for a worker."""
+    table = BUILT_IN[job.lifecycle]
+    rows = [row for command in WORKERS_DO if (row := table.find(job.state, command))]
+    starts = [row for row in rows if row.command == "start"]
+    ways = [(row,) for row in rows] + [
+        (start, row) for start in starts for command in WORKERS_DO if (row := table.find(start.target, command))
+    ]
+    return ways[how % len(ways)] if ways and job.state in LEASED else ()
 
 
 def _leases(jobs: list[Job]) -> list[Lease]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from holdfast.testing.store_conformance import (
     asked,
+    batch_at_once,
     batch_belongings,
     batch_leases,
     batch_log,
@@ -21,5 +22,5 @@ from holdfast.testing.store_conformance.pair import Check, Database, Pair, pair_
 
 __all__ = ["CHECKS", "PARTS", "Check", "Database", "Pair", "pair_of"]
 
-PARTS = (worked, asked, read, batch_reports, batch_parts, batch_leases, batch_belongings, batch_log)
+PARTS = (worked, asked, read, batch_reports, batch_parts, batch_leases, batch_at_once, batch_belongings, batch_log)
 CHECKS: tuple[Check, ...] = tuple(check for part in PARTS for check in part.CHECKS)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job, Spec
 from holdfast.kernel.move import Change, Move, move
 from holdfast.kernel.proof.replay import replay
+from holdfast.kernel.settle import lost as settle_lost
 from holdfast.kernel.state import LEASED, OVER, Canonical
 from holdfast.store.port import Applied, Filter, Lease, Refusal, Signal, Store
 from holdfast.testing.store_conformance.pair import WORKER, Pair
 
 RESULT = '{"result":1}'
 """The outcome of a job that `Pair.end` ended well."""
-ROUNDS = 3
-"""So often members of one batch are moved at once: each round has several."""
 MANY = 1_000
 ALL = 1_000_000
 CLOSELY = 3
@@ -140,28 +140,36 @@ class Members:
         self._looks += 1
         reads, ids = self.pair.other.reads, [job.id for job in self.jobs]
         rows = {job.id: job for job in await self.pair.store.reads.get_many(ids)}
-        leased = {job.id: job for job in await self.pair.other.admin.queues.leases(limit=MANY) if job.id in rows}
-        listed = {job.id: job for job in (await reads.list(Filter(), limit=MANY)).items}
-        stands = {stand.job_id: stand for stand in await self.pair.store.jobs.stand(ids)}
+        leased = {job.id: job for job in await self.pair.other.admin.queues.leases(limit=MANY)}
+        stands = {stand.job_id: stand[1:] for stand in await self.pair.store.jobs.stand(ids)}
         told_of: dict[str, list[Event]] = {job_id: [] for job_id in ids}
         for event in await reads.log(0, ALL):
             told_of.get(event.job_id, []).append(event)
-        found: dict[str, MemberSeen] = {}
-        for number, job_id in enumerate(ids):
-            job, events = rows[job_id], told_of[job_id]
-            if (number + self._looks) % (1 + len(ids) // CLOSELY) == 0:
-                wanted = [event[:SHARED] for event in events]
-                assert [event[:SHARED] for event in await reads.events(job_id)] == wanted, (
-                    f"the log differs about {job}"
-                )
-                assert await reads.get(job_id) == job, f"reads differ about {job}"
-            assert listed[job_id] == job, f"a list differs about {job}"
+        for job_id, job in rows.items():
             assert (leased.get(job_id) == job) is (job.state in LEASED), f"among the leases is not what is held: {job}"
-            stand = stands[job_id]
-            assert stand[1:] == (job.state, job.attempt, job.cancel_requested), f"its worker is told {stand} of {job}"
-            _agree(self.pair, job, events)
-            found[job_id] = MemberSeen(job, events)
-        return found
+            stand = (job.state, job.attempt, job.cancel_requested)
+            assert stands[job_id] == stand, f"its worker is told {stands[job_id]} of {job}"
+            _agree(self.pair, job, told_of[job_id])
+        for job_id in ids[self._looks % 2 :: 1 + len(ids) // CLOSELY]:
+            bare = [event[:SHARED] for event in told_of[job_id]]
+            assert [event[:SHARED] for event in await reads.events(job_id)] == bare, f"the log differs about {job_id}"
+            assert await reads.get(job_id) == rows[job_id], f"reads differ about {rows[job_id]}"
+        if self._looks % 2 == 0:
+            await self._listed(rows)
+        return {job_id: MemberSeen(rows[job_id], told_of[job_id]) for job_id in ids}
+
+    async def _listed(self, rows: Mapping[str, Job]) -> None:
+        reads = self.pair.other.reads
+        for state in {job.state for job in rows.values()}:
+            listed = {job.id: job for job in (await reads.list(Filter(states=(state,)), limit=MANY)).items}
+            wanted = {job.id: job for job in rows.values() if job.state == state}
+            found = {job_id: job for job_id, job in listed.items() if job_id in rows}
+            assert found == wanted, f"a list of what is {state} holds other members, or as they are not"
+        retained = {row.job_id: row[2:4] for row in await reads.retention_page("", MANY)}
+        for job in rows.values():
+            assert retained[job.id] == (job.state, job.finished_at_ms), (
+                f"retention goes by {retained[job.id]} for {job}"
+            )
 
 
 def _agree(pair: Pair, job: Job, events: list[Event]) -> None:
@@ -200,11 +208,20 @@ async def batch_of(
     return batch
 
 
-async def rest_of(pair: Pair, *, owner: str = WORKER, store: Store | None = None) -> Members:
+async def rest_of(pair: Pair, *, owner: str = WORKER, start: bool = True, store: Store | None = None) -> Members:
     """All that waits, in as many claims as it takes: what came back may be found a moment later than what is new."""
     jobs: list[Job] = []
-    while claimed := await (store or pair.store).jobs.claim(["default"], MANY, owner):
+    while claimed := await (store or pair.store).jobs.claim(["default"], MANY, owner, start=start):
         jobs += claimed
     batch = Members(pair, jobs)
     await batch.look()
     return batch
+
+
+async def reap(store: Store, jobs: list[Job]) -> int:
+    """What the engine does about lost jobs, all in one call; how many of them it moved."""
+    changes: dict[str, Change] = {}
+    for job in jobs:
+        path, move = settle_lost(DURABLE, job)
+        changes.setdefault(path[0].command, Change(DURABLE, path, "reaper", [])).moves.append(move)
+    return len((await store.jobs.apply(list(changes.values()))).versions)

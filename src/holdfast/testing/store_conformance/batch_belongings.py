@@ -13,7 +13,7 @@ from holdfast.kernel.limit import NamedLimit
 from holdfast.kernel.move import Change
 from holdfast.kernel.outcome import Fail
 from holdfast.store.port import Ask, NewNode, Submitted
-from holdfast.testing.store_conformance.batch import batch_of, ended, rest_of
+from holdfast.testing.store_conformance.batch import RESULT, batch_of, ended, rest_of
 from holdfast.testing.store_conformance.pair import FAILURE, LEASE_MS, RIVAL, WORKER, Check, Pair
 
 
@@ -37,6 +37,7 @@ async def a_member_keeps_what_it_makes_whatever_its_neighbours_do(pair: Pair) ->
     may = [await keeps(pair, job, f'"{n}"') for n, job in enumerate(batch.jobs)]
     assert may == [False] * 4 + [True] * 2, "who has left its batch keeps something, or who has not is refused"
     kept = pair.other.kept
+    assert not await keeps(pair, batch[4], '"theirs"', RIVAL), "another owner writes into a member"
     checkpoints = [await kept.checkpoint(job.id) for job in batch.jobs]
     assert checkpoints == ["0", "1", "2", "3", '"4"', '"5"'], "a refused write has changed something"
     files = [[artifact.size for artifact in await kept.artifacts(job.id)] for job in batch.jobs]
@@ -147,6 +148,34 @@ async def who_is_held_when_its_deadline_passes_comes_back_more_urgent(pair: Pair
     )
 
 
+async def nodes_of_several_flows_end_in_one_call(pair: Pair) -> None:
+    flows, children, parents = [pair.spec("flow", state="waiting") for _ in range(3)], [], []
+    for flow in flows:
+        first, second = [pair.spec("workflow", parent_id=flow.id) for _ in range(2)]
+        last = pair.spec("workflow", parent_id=flow.id, state="waiting")
+        nodes = [NewNode(first, "a", Join()), NewNode(second, "b", Join())]
+        ways = NewNode(last, "c", Join(), (first.id, second.id))
+        await pair.store.graph.submit(flow, [*nodes, ways], "fail_fast", Ask())
+        parents += [first, second]
+        children.append(last.id)
+    batch = await rest_of(pair)
+    assert [job.id for job in batch.jobs] == [spec.id for spec in parents]
+    applied = await pair.store.jobs.apply(
+        [batch.along([2, 0, 1, 4], "succeed", outcome=RESULT), batch.along([3], "fail")]
+    )
+    assert applied.refused == []
+    types = [[event.type for event in await pair.store.reads.events(child)] for child in children]
+    assert types[0] == ["job_submitted", "job_released"], (
+        f"both parents ended in one call, and their child was told {types}"
+    )
+    assert "job_released" not in types[1] + types[2], "a child is released by another flow's nodes"
+    states = [(await pair.job(flow.id)).state for flow in flows]
+    assert states == ["waiting", "failed", "waiting"], f"flows end by their own nodes, and are {states}"
+    assert [job.id for job in (await rest_of(pair, owner=RIVAL)).jobs] == [children[0]]
+    assert batch.whys((await batch.end(5, 4)).refused) == {4: "state"}
+    assert [job.id for job in (await rest_of(pair)).jobs] == [children[2]], "the last parent releases its child once"
+
+
 async def each_dead_member_has_its_own_letter(pair: Pair) -> None:
     batch = await batch_of(pair, 3)
     pair.database.pass_ms(10)
@@ -195,6 +224,7 @@ CHECKS: tuple[Check, ...] = (
     what_waits_expires_beside_what_is_held,
     one_that_may_not_stand_still_expires_while_it_is_held,
     who_is_held_when_its_deadline_passes_comes_back_more_urgent,
+    nodes_of_several_flows_end_in_one_call,
     each_dead_member_has_its_own_letter,
     one_member_is_removed_and_the_others_stay,
 )

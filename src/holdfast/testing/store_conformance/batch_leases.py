@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from holdfast.kernel.decisions import cancel
 from holdfast.kernel.durable import DURABLE
-from holdfast.kernel.job import Job
-from holdfast.kernel.move import Change
-from holdfast.kernel.settle import lost as settle_lost
-from holdfast.store.port import Ask, Lease, Store
+from holdfast.store.port import Ask, Lease
 from holdfast.testing.store_conformance.batch import (
-    ROUNDS,
     Fields,
     Members,
     batch_of,
@@ -17,10 +13,11 @@ from holdfast.testing.store_conformance.batch import (
     in_ms,
     lost,
     now,
+    reap,
     rest_of,
     up,
 )
-from holdfast.testing.store_conformance.pair import RIVAL, WORKER, Check, Pair, together
+from holdfast.testing.store_conformance.pair import RIVAL, WORKER, Check, Pair
 
 SHORT_MS = 1_000
 RENEWED: Fields = {"lease_until_ms": in_ms(SHORT_MS)}
@@ -36,15 +33,6 @@ TAKEN: Fields = {
 }
 
 
-async def reap(pair: Pair, store: Store, jobs: list[Job]) -> int:
-    """What the engine does about lost jobs, all in one call; how many of them it moved."""
-    changes: dict[str, Change] = {}
-    for job in jobs:
-        path, move = settle_lost(DURABLE, job)
-        changes.setdefault(path[0].command, Change(DURABLE, path, "reaper", [])).moves.append(move)
-    return len((await store.jobs.apply(list(changes.values()))).versions)
-
-
 async def of_a_batch_that_was_partly_done_only_the_rest_is_lost(pair: Pair) -> None:
     batch = await batch_of(pair, 6, lease_ms=SHORT_MS)
     await batch.end(4, 1)
@@ -55,7 +43,7 @@ async def of_a_batch_that_was_partly_done_only_the_rest_is_lost(pair: Pair) -> N
     found = await pair.other.upkeep.lost(9)
     assert sorted(found) == batch.some(0, 3), "who has left a batch is lost with it, or the rest is not"
     assert await pair.store.admin.queues.lost() == 2
-    assert await reap(pair, pair.store, found) == 2
+    assert await reap(pair.store, found) == 2
     await batch.are({0: lost(), 3: lost()}, "a loss is counted for others than the lost")
     assert await pair.store.upkeep.lost(9) == [], "what was lost is lost again"
     whys = batch.whys((await batch.end(*range(6))).refused)
@@ -65,20 +53,6 @@ async def of_a_batch_that_was_partly_done_only_the_rest_is_lost(pair: Pair) -> N
     counts = {job.id: (job.attempt, job.tries, job.losses) for job in again.jobs}
     wanted = {batch[0].id: (2, 2, 1), batch[3].id: (2, 2, 1), batch[5].id: (2, 2, 0)}
     assert counts == wanted, f"attempts, tries and losses are {counts}"
-
-
-async def two_that_find_the_lost_count_each_loss_once(pair: Pair) -> None:
-    for _ in range(ROUNDS):
-        batch = await batch_of(pair, 4, lease_ms=SHORT_MS)
-        await batch.end(0)
-        pair.database.pass_ms(SHORT_MS)
-        await batch.look()
-        found = await pair.both(lambda store: store.upkeep.lost(9))
-        assert [len(jobs) for jobs in found] == [3, 3]
-        moved = await together(reap(pair, pair.store, found[0][:2]), reap(pair, pair.other, found[1]))
-        assert sum(moved) == 3, "one loss is counted twice"
-        await batch.are({n: lost() for n in (1, 2, 3)})
-        await pair.store.jobs.change([job.id for job in batch.some(1, 2, 3)], cancel("enough"), Ask())
 
 
 async def a_lost_list_is_of_jobs_and_the_first_to_lapse_leads_it(pair: Pair) -> None:
@@ -167,13 +141,13 @@ async def members_of_other_pasts_are_lost_as_their_own_says(pair: Pair) -> None:
     batch = await batch_of(pair, [tried, crashed, worn])
     await batch.do("retry", 0, 2)
     pair.database.pass_ms(SHORT_MS)
-    await reap(pair, pair.store, await pair.store.upkeep.lost(9))
+    await reap(pair.store, await pair.store.upkeep.lost(9))
     await pair.store.jobs.submit([fresh])
     again = await rest_of(pair)
     pasts = [(job.attempt, job.tries, job.losses) for job in again.jobs]
     assert pasts == [(1, 1, 0), (2, 2, 0), (2, 2, 1), (2, 2, 0)], f"attempts, tries and losses are {pasts}"
     pair.database.pass_ms(SHORT_MS)
-    assert await reap(pair, pair.other, await pair.other.upkeep.lost(9)) == 4
+    assert await reap(pair.other, await pair.other.upkeep.lost(9)) == 4
     outcome = (await pair.job(worn.id)).outcome
     dead = ended("dead_lettered", outcome=outcome)
     await again.are({0: lost(), 1: lost(), 2: lost(), 3: dead}, "one's budget is counted against another")
@@ -184,7 +158,7 @@ async def who_was_asked_to_stop_is_cancelled_when_lost_and_its_neighbours_go_on(
     await pair.store.jobs.request_cancel(batch.leases(1), "soft: enough")
     await batch.look()
     pair.database.pass_ms(SHORT_MS)
-    assert await reap(pair, pair.store, await pair.store.upkeep.lost(9)) == 3
+    assert await reap(pair.store, await pair.store.upkeep.lost(9)) == 3
     await batch.are({0: lost(), 1: ended("cancelled"), 2: lost()}, "what one is asked is asked of its neighbours")
     again = await rest_of(pair)
     assert [job.cancel_requested for job in again.jobs] == [None, None]
@@ -211,6 +185,7 @@ async def what_is_counted_follows_each_member(pair: Pair) -> None:
     async def counted() -> tuple[int, dict[str, int], int, int, int]:
         depths, states = await queues.depths(), await pair.store.reads.counts()
         depth = depths["default"]
+        assert depth.due == await queues.backlog("default", 9), "a backlog is another than the queue's depth"
         tasks = dict(await queues.leased_by_task())
         return depth.leased, tasks, depth.due, states.get(("durable", "running"), 0), await queues.lost()
 
@@ -221,14 +196,13 @@ async def what_is_counted_follows_each_member(pair: Pair) -> None:
     assert await counted() == (2, {"a": 1, "b": 1}, 1, 2, 0)
     pair.database.pass_ms(SHORT_MS)
     assert (await counted())[-1] == 2, "who has left its batch is counted as lost"
-    await reap(pair, pair.store, await pair.store.upkeep.lost(9))
+    await reap(pair.store, await pair.store.upkeep.lost(9))
     assert await counted() == (0, {}, 3, 0, 0)
     assert await pair.store.reads.counts() == {("durable", "queued"): 3, ("durable", "succeeded"): 2}
 
 
 CHECKS: tuple[Check, ...] = (
     of_a_batch_that_was_partly_done_only_the_rest_is_lost,
-    two_that_find_the_lost_count_each_loss_once,
     a_lost_list_is_of_jobs_and_the_first_to_lapse_leads_it,
     a_lease_is_renewed_for_some_and_lapses_for_others,
     leases_of_several_batches_are_renewed_in_one_call,

@@ -11,7 +11,7 @@ from holdfast.kernel.outcome import Cancelled, Fail, Outcome, Retry
 from holdfast.kernel.settle import settle
 from holdfast.store.port import Ask
 from holdfast.testing.store_conformance.batch import RESULT, Fields, Members, back, batch_of, ended, now, rest_of, up
-from holdfast.testing.store_conformance.pair import FAILURE, RIVAL, WORKER, Check, Pair, together
+from holdfast.testing.store_conformance.pair import FAILURE, RIVAL, WORKER, Check, Pair
 
 STARTED: Fields = {"state": "running", "version": up, "changed_at_ms": now, "started_at_ms": now}
 
@@ -34,15 +34,6 @@ async def a_member_is_cancelled_while_its_neighbours_finish(pair: Pair) -> None:
     assert batch.whys((await batch.end(4, 3)).refused) == {3: "state"}
     await batch.are({4: ended()})
     assert await pair.claimed() == [], "a job that was cancelled is given out"
-
-
-async def a_cancel_and_the_ends_of_neighbours_come_at_once(pair: Pair) -> None:
-    batch = await batch_of(pair, 4)
-    stopping = pair.other.jobs.change([batch[1].id, batch[2].id], cancel("enough", "hard"), Ask())
-    await together(stopping, batch.end(3, 0))
-    await batch.are(
-        {0: ended(), 1: ended("cancelled"), 2: ended("cancelled"), 3: ended()}, "one of two writers is lost"
-    )
 
 
 async def a_member_is_asked_to_stop_and_its_neighbours_are_not(pair: Pair) -> None:
@@ -111,6 +102,21 @@ async def some_start_and_some_are_handed_back(pair: Pair) -> None:
     applied = await pair.store.jobs.apply([on, running.along([2], "succeed", outcome=RESULT)])
     assert batch.whys(applied.refused) == {2: "state"}, "one starts twice"
     await batch.are({0: ended(), 2: ended(), 3: STARTED})
+
+
+async def who_is_started_again_has_started_then(pair: Pair) -> None:
+    batch = await batch_of(pair, 3, start=False)
+    await batch.do("start", 0, 1)
+    running = Members(pair, [await pair.job(job.id) for job in batch.jobs])
+    assert (await running.do("retry", 0)).refused == []
+    pair.database.pass_ms(10)
+    [again] = (await rest_of(pair, start=False)).jobs
+    pair.database.pass_ms(10)
+    both = Members(pair, [again, batch[2]])
+    await both.look()
+    assert (await both.do("start", 0, 1)).refused == []
+    await both.are({0: STARTED, 1: STARTED}, "one has started when it did in its first attempt")
+    assert (await pair.job(batch[1].id)).started_at_ms == running[1].started_at_ms
 
 
 async def halves_of_a_batch_take_paths_of_several_steps(pair: Pair) -> None:
@@ -215,10 +221,10 @@ async def a_lease_is_kept_in_another_held_state(pair: Pair) -> None:
 
 CHECKS: tuple[Check, ...] = (
     a_member_is_cancelled_while_its_neighbours_finish,
-    a_cancel_and_the_ends_of_neighbours_come_at_once,
     a_member_is_asked_to_stop_and_its_neighbours_are_not,
     members_are_tried_again_dead_lettered_and_handed_back_in_one_call,
     some_start_and_some_are_handed_back,
+    who_is_started_again_has_started_then,
     halves_of_a_batch_take_paths_of_several_steps,
     a_batch_mixes_lifecycles_queues_priorities_and_leases,
     a_member_that_was_cancelled_comes_back_in_another_batch,

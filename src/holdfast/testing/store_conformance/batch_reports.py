@@ -10,7 +10,6 @@ from holdfast.store.port import Applied, Ask, Refusal, Signal
 from holdfast.testing.store_conformance.batch import (
     FREE,
     RESULT,
-    ROUNDS,
     Members,
     back,
     batch_of,
@@ -60,6 +59,8 @@ async def a_second_report_of_a_member_is_refused_and_the_rest_of_its_call_counts
     assert batch.whys((await batch.end(*range(5))).refused) == dict.fromkeys(range(5), "state"), (
         "after the last one has left, a report of a whole batch is refused for each"
     )
+    stops = await batch.do("cancel", 3, 0, owner=None, store=pair.other)
+    assert batch.whys(stops.refused) == {0: "state", 3: "state"}, "who has ended is cancelled by who needs no lease"
     await batch.are({})
 
 
@@ -110,15 +111,26 @@ async def each_bad_report_is_refused_with_its_why_and_the_good_count(pair: Pair)
     assert (await pair.end(again)).refused == [], "the next attempt is refused for the last one's report"
 
 
-async def two_processes_end_different_members_at_once(pair: Pair) -> None:
-    for _ in range(ROUNDS):
-        batch = await batch_of(pair, 8)
-        calls = (batch.end(0, 2, 4), batch.end(5, 3, 1, store=pair.other))
-        assert [applied.refused for applied in await together(*calls)] == [[], []], "one keeps the other from its end"
-        await batch.are({n: ended() for n in range(6)}, "who ended at once with another is not over")
-        applied = await together(batch.end(6, 7), batch.end(7, 6, store=pair.other))
-        assert sorted(len(answer.versions) for answer in applied) == [0, 2], f"two have two ends: {applied}"
-        await batch.are({6: ended(), 7: ended()})
+async def batches_that_lie_between_each_other_are_not_mixed_up(pair: Pair) -> None:
+    specs = [pair.spec(queue=f"q{n % 3}") for n in range(12)]
+    await pair.store.jobs.submit(specs)
+    owners = [WORKER, RIVAL, WORKER]
+    batches = []
+    for number, owner in enumerate(owners):
+        batches.append(Members(pair, await pair.store.jobs.claim([f"q{number}"], 9, owner)))
+        await batches[-1].look()
+    first, theirs, third = batches
+    assert [job.id for job in theirs.jobs] == [spec.id for spec in specs[1::3]]
+    applied = await pair.other.jobs.apply(
+        [
+            theirs.along([0, 3], "succeed", owner=RIVAL, outcome=RESULT),
+            Members(pair, [first[1], theirs[1], third[1]]).along([0, 1, 2], "fail"),
+        ]
+    )
+    assert [(no.job_id, no.why) for no in applied.refused] == [(theirs[1].id, "owner")], "a job is held by another"
+    await theirs.are({0: ended(), 3: ended()})
+    await first.are({1: ended("failed")})
+    await third.are({1: ended("failed")})
 
 
 async def a_member_is_finished_by_another_process_of_its_owner(pair: Pair) -> None:
@@ -226,7 +238,7 @@ CHECKS: tuple[Check, ...] = (
     a_second_report_of_a_member_is_refused_and_the_rest_of_its_call_counts,
     of_two_reports_in_one_call_the_first_counts,
     each_bad_report_is_refused_with_its_why_and_the_good_count,
-    two_processes_end_different_members_at_once,
+    batches_that_lie_between_each_other_are_not_mixed_up,
     a_member_is_finished_by_another_process_of_its_owner,
     a_fence_that_is_seen_again_is_over,
     a_repeat_under_an_op_id_knows_each_member,
