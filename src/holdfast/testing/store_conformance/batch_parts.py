@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from holdfast.kernel.decisions import cancel, resume
+from holdfast.kernel.decisions import cancel, hasten, resume
 from holdfast.kernel.durable import DURABLE
 from holdfast.kernel.graph.workflow_lifecycle import WORKFLOW
 from holdfast.kernel.job import Spec
 from holdfast.kernel.move import Change, Move, move
 from holdfast.kernel.outcome import Cancelled, Fail, Outcome, Retry
 from holdfast.kernel.settle import settle
-from holdfast.store.port import Ask
+from holdfast.store.port import Ask, VersionError
 from holdfast.testing.store_conformance.batch import RESULT, Fields, Members, back, batch_of, ended, now, rest_of, up
-from holdfast.testing.store_conformance.pair import FAILURE, RIVAL, WORKER, Check, Pair
+from holdfast.testing.store_conformance.pair import FAILURE, RIVAL, WORKER, Check, Pair, refused
 
 STARTED: Fields = {"state": "running", "version": up, "changed_at_ms": now, "started_at_ms": now}
 
@@ -23,7 +23,12 @@ def down(count: int, _: int) -> int:
 async def a_member_is_cancelled_while_its_neighbours_finish(pair: Pair) -> None:
     batch, free = await batch_of(pair, 5), await pair.submit()
     pair.database.pass_ms(10)
-    done = await pair.other.jobs.change([batch[1].id, free.id], cancel("enough", "hard"), Ask("ann"))
+    for version in (batch[1].version - 1, batch[1].version + 1):
+        with refused(VersionError):
+            ask = Ask("ann", versions=frozenset({version}))
+            await pair.other.jobs.change([batch[1].id], cancel("enough", "hard"), ask)
+    ask = Ask("ann", versions=frozenset({batch[1].version, free.version}))
+    done = await pair.other.jobs.change([batch[1].id, free.id], cancel("enough", "hard"), ask)
     assert done.moved == [batch[1].id, free.id]
     await batch.are({1: ended("cancelled")}, "a cancel takes the neighbours of who is cancelled")
     assert (await pair.job(free.id)).state == "cancelled"
@@ -88,6 +93,16 @@ async def members_are_tried_again_dead_lettered_and_handed_back_in_one_call(pair
     assert (await batch.end(5)).refused == [], "the last of a batch loses its lease with the others"
 
 
+async def one_that_waits_is_hastened_alone(pair: Pair) -> None:
+    batch = await batch_of(pair, 3)
+    await pair.end(batch[0], batch[1], outcome=Retry(FAILURE, 60_000))
+    await batch.look()
+    pair.database.pass_ms(10)
+    await pair.other.jobs.change([batch[1].id], lambda stands: hasten(stands, "now"), Ask())
+    await batch.are({1: back()}, "others than the one that is hastened become due")
+    assert [job.id for job in (await rest_of(pair, owner=RIVAL)).jobs] == [batch[1].id]
+
+
 async def some_start_and_some_are_handed_back(pair: Pair) -> None:
     batch = await batch_of(pair, 4, start=False)
     assert {job.started_at_ms for job in batch.jobs} == {None}, "who was only assigned has started"
@@ -137,7 +152,9 @@ async def halves_of_a_batch_take_paths_of_several_steps(pair: Pair) -> None:
         assert seen == wanted, f"of member {number} the log says {seen}"
         assert [event.reason for event in events[2:]] == [None if number == 0 else "later"] * 2
         assert events[2].payload is None, "what is recorded belongs to the last step of a path"
-    assert (await batch.do("hand_back", 5)).refused == []
+    await pair.store.jobs.apply([batch.along([5], "start", "hand_back")])
+    attempts = [event.attempt for event in await pair.store.reads.events(batch[5].id)]
+    assert attempts == [1, 1, 1, 2], f"the last step opens an attempt, and attempts are {attempts}"
 
 
 def mixed(pair: Pair) -> list[Spec]:
@@ -223,6 +240,7 @@ CHECKS: tuple[Check, ...] = (
     a_member_is_cancelled_while_its_neighbours_finish,
     a_member_is_asked_to_stop_and_its_neighbours_are_not,
     members_are_tried_again_dead_lettered_and_handed_back_in_one_call,
+    one_that_waits_is_hastened_alone,
     some_start_and_some_are_handed_back,
     who_is_started_again_has_started_then,
     halves_of_a_batch_take_paths_of_several_steps,
