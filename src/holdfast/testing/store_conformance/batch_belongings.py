@@ -183,6 +183,8 @@ async def each_dead_member_has_its_own_letter(pair: Pair) -> None:
     for n, reason in ((1, "timeout"), (0, "parse_error")):
         assert (await pair.end(batch[n], outcome=Fail(failures[n], reason))).refused == []
     await batch.end(2, 1)
+    late = await pair.end(batch[2], batch[0], outcome=Fail(failures[1], "timeout"))
+    assert batch.whys(late.refused) == {0: "state", 2: "state"}
     letters = {letter.job_id: letter for letter in await pair.store.admin.dead.of([job.id for job in batch.jobs])}
     assert letters.keys() == {batch[0].id, batch[1].id}, "who ended well is among the dead"
     for n, reason in enumerate(("parse_error", "timeout")):
@@ -194,8 +196,8 @@ async def each_dead_member_has_its_own_letter(pair: Pair) -> None:
 
 async def one_member_is_removed_and_the_others_stay(pair: Pair) -> None:
     batch = await batch_of(pair, [pair.spec(payload=f'{{"n":{n}}}') for n in range(4)])
-    await batch.end(2, 0, 1)
-    await batch.look()
+    ends = batch.along([2, 0, 1], "succeed", outcome=RESULT, reason="why", payload='{"n":1}')
+    await pair.store.jobs.apply([ends])
     await Sealer(pair.store).seal_all()
     before = {job.id: (await pair.dump(job)) for job in batch.jobs}
     record = await pair.other.upkeep.prune([batch[1].id, batch[3].id])
@@ -209,6 +211,8 @@ async def one_member_is_removed_and_the_others_stay(pair: Pair) -> None:
         assert await pair.dump(batch[number]) == before[batch[number].id], "a neighbour of who was removed has changed"
     bare = await pair.job(batch[2].id)
     assert (bare.payload, bare.outcome, bare.state) == (None, None, "succeeded")
+    told_of = [(event.reason, event.payload) for event in await pair.store.reads.events(batch[2].id)]
+    assert told_of == [(None, None)] * 3 + [("why", None)], f"of what was purged the log says {told_of}"
     left = {event.job_id for event in await pair.store.reads.log(0, 99)}
     assert left == {job.id for job in batch.some(0, 2, 3)}
     await pair.audited()

@@ -135,6 +135,23 @@ async def some_of_a_lapsed_batch_are_taken_over(pair: Pair) -> None:
     assert (await first.do("succeed", 1, 0, owner=RIVAL)).refused == []
 
 
+async def who_crashed_too_often_is_lost_and_its_neighbour_taken_over(pair: Pair) -> None:
+    worn = await pair.running("pipeline", lease_ms=SHORT_MS)
+    pair.database.pass_ms(SHORT_MS)
+    assert len(await pair.other.jobs.take_over(["default"], 9, RIVAL)) == 1
+    fresh = await pair.running("pipeline", lease_ms=SHORT_MS)
+    pair.database.pass_ms(SHORT_MS)
+    taken = {job.id: job.losses for job in await pair.other.jobs.take_over(["default"], 9, RIVAL)}
+    assert taken == {worn.id: 2, fresh.id: 1}, f"losses are {taken}"
+    pair.database.pass_ms(SHORT_MS)
+    found = await pair.store.upkeep.lost(9)
+    assert [job.id for job in found] == [worn.id], "one's crashes are held against its neighbour"
+    again = await pair.store.jobs.take_over(["default"], 9, WORKER)
+    assert [(job.id, job.attempt, job.losses) for job in again] == [(fresh.id, 3, 2)]
+    await pair.lose(*found)
+    assert [(await pair.job(job.id)).state for job in (worn, fresh)] == ["failed", "running"]
+
+
 async def members_of_other_pasts_are_lost_as_their_own_says(pair: Pair) -> None:
     fresh, tried, crashed = [pair.spec(lease_ms=SHORT_MS) for _ in range(3)]
     worn = pair.spec(lease_ms=SHORT_MS, max_tries=2)
@@ -208,6 +225,7 @@ CHECKS: tuple[Check, ...] = (
     leases_of_several_batches_are_renewed_in_one_call,
     some_are_let_go_and_the_others_are_held,
     some_of_a_lapsed_batch_are_taken_over,
+    who_crashed_too_often_is_lost_and_its_neighbour_taken_over,
     members_of_other_pasts_are_lost_as_their_own_says,
     who_was_asked_to_stop_is_cancelled_when_lost_and_its_neighbours_go_on,
     assigned_and_running_members_are_lost_from_where_they_stand,
