@@ -7,7 +7,7 @@ from holdfast.store.port import Ask
 from holdfast.testing.store_conformance.batch import RESULT, Fields, back, batch_of, ended, in_ms, lost, now, reap
 from holdfast.testing.store_conformance.pair import LEASE_MS, WORKER, Check, Pair, together
 
-ROUNDS = 3
+ROUNDS = 2
 """Each has several moves, so that fewer do than elsewhere."""
 SHORT_MS = 1_000
 
