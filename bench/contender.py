@@ -9,6 +9,10 @@ from bench.site import Site
 
 OWNER = "bench-1"
 LEASE_MS = 3_600_000
+CLAIMED = '[["job_claimed","queued","assigned",0],["job_started","assigned","running",0]]'
+ENDED = '[["job_succeeded","running","succeeded",0]]'
+"""The paths of a claim and of an end, as a row of the log has them."""
+
 """Longer than any measurement: nothing here is about lost leases."""
 
 PAYLOAD = '{"url":"https://example.test/catalogue/items/1","depth":3,"note":"NOTE"}'

@@ -9,7 +9,7 @@ from typing import Any
 
 import asyncpg
 
-from bench.contender import LEASE_MS, OWNER, PAYLOAD, RESULT
+from bench.contender import CLAIMED, ENDED, LEASE_MS, OWNER, PAYLOAD, RESULT
 from bench.overlap import overlapped
 from bench.site import Site
 
@@ -27,54 +27,83 @@ SETTINGS = {
 SUBMIT = f"""
 WITH made AS (
     INSERT INTO holdfast_job (
-        id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready,
-        due_at_ms, lease_ms, created_at_ms, changed_at_ms, payload
+        id, lifecycle, task, queue, priority, state, turn, gate, max_tries, lease_ms, due_at_ms, created_at_ms, payload,
+        event_type, actor, digest
     )
-    SELECT id, 'durable', 'noop', 'default', 0, 'queued', 1, 1, 0, 1, 0, TRUE, $3, {LEASE_MS}, $3, $3, payload
+    SELECT
+        id, 'durable', 'noop', 'default', 0, 'queued', 0, '', 1, {LEASE_MS}, $3::bigint, $3, payload, 'job_submitted',
+        'client', $4::bytea
     FROM unnest($1::uuid[], $2::text[]) AS spec (id, payload)
+    RETURNING id, pos, due_at_ms
 )
-INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt, digest)
-SELECT id, 1, 'job_submitted', 'queued', $3::bigint, 'client', 1, $4::bytea
-FROM unnest($1::uuid[]) AS spec (id)
+INSERT INTO holdfast_ready (
+    queue, lifecycle, state, turn, gate, due_at_ms, id, attempt, version, tries, losses, changed_at_ms, pos, moved
+)
+SELECT 'default', 'durable', 'queued', 0, '', due_at_ms, id, 1, 1, 0, 0, due_at_ms, pos, FALSE FROM made
 """
 
 # Claims start behind the last one, as ours do: the head of the index is full of entries that are gone.
 CLAIM = f"""
-WITH claimed AS (
-    UPDATE holdfast_job
-    SET state = 'running', version = version + 2, tries = tries + 1, ready = FALSE, lease_owner = '{OWNER}',
-        lease_until_ms = $1::bigint + lease_ms, changed_at_ms = $1, started_at_ms = $1
-    WHERE id = ANY (ARRAY(
-        SELECT id
-        FROM holdfast_job
-        WHERE ready AND queue = 'default' AND lifecycle = 'durable' AND state = 'queued' AND priority = 0
-            AND (due_at_ms, id) > ($2::bigint, $3::uuid) AND due_at_ms <= $1
+WITH clock AS MATERIALIZED (
+    SELECT nextval('holdfast_log_pos') AS pos, nextval('holdfast_token') AS token
+),
+taken AS (
+    DELETE FROM holdfast_ready
+    WHERE ctid = ANY (ARRAY(
+        SELECT ctid
+        FROM holdfast_ready
+        WHERE queue = 'default' AND lifecycle = 'durable' AND state = 'queued' AND turn = 0 AND gate = ''
+            AND (due_at_ms, id) > ($2::bigint, $3::uuid) AND due_at_ms <= $1::bigint
         ORDER BY due_at_ms, id
         LIMIT $4::bigint
         FOR UPDATE SKIP LOCKED
     ))
-    RETURNING id, payload, due_at_ms
+    RETURNING id, due_at_ms, pos
+),
+batch AS MATERIALIZED (
+    SELECT array_agg(id ORDER BY id) AS ids, array_agg(pos ORDER BY id) AS prevs, count(*)::integer AS size FROM taken
 ),
 logged AS (
-    INSERT INTO holdfast_event (job_id, seq, type, from_state, to_state, at_ms, actor, attempt)
-    SELECT claimed.id, step.seq, step.type, step.from_state, step.to_state, $1, '{OWNER}', 1
-    FROM claimed CROSS JOIN (
-        VALUES (2, 'job_claimed', 'queued', 'assigned'), (3, 'job_started', 'assigned', 'running')
-    ) AS step (seq, type, from_state, to_state)
+    INSERT INTO holdfast_log (pos, lifecycle, path, at_ms, actor, ids, prevs, attempts, versions, tries, losses)
+    SELECT
+        pos, 'durable', '{CLAIMED}', $1, '{OWNER}', ids, prevs, array_fill(1, ARRAY[size]), array_fill(3, ARRAY[size]),
+        array_fill(1, ARRAY[size]), array_fill(0, ARRAY[size])
+    FROM clock, batch
+    WHERE size > 0
+),
+leased AS (
+    INSERT INTO holdfast_lease (
+        token, pos, queue, lifecycle, state, gate, owner, until_ms, lease_ms, low, high, gone
+    )
+    SELECT
+        token, pos, 'default', 'durable', 'running', '', '{OWNER}', $1 + {LEASE_MS}, {LEASE_MS}, ids[1], ids[size],
+        repeat('0', size)::varbit
+    FROM clock, batch
+    WHERE size > 0
 )
-SELECT id, payload, due_at_ms FROM claimed
+SELECT taken.id, job.payload, taken.due_at_ms, clock.token
+FROM clock, taken
+JOIN holdfast_job AS job ON job.id = taken.id
 """
 
 FINISH = f"""
-WITH moved AS (
-    UPDATE holdfast_job
-    SET state = 'succeeded', version = version + 1, lease_owner = NULL, lease_until_ms = NULL,
-        changed_at_ms = $2::bigint, finished_at_ms = $2, outcome = $3::text
-    WHERE id = ANY ($1::uuid[])
-    RETURNING id, version
+WITH clock AS MATERIALIZED (
+    SELECT nextval('holdfast_log_pos') AS pos, cardinality($1::uuid[]) AS size
+),
+ended AS (
+    DELETE FROM holdfast_lease WHERE token = $5::bigint RETURNING pos
+),
+rested AS (
+    INSERT INTO holdfast_rest (
+        id, state, attempt, version, tries, losses, changed_at_ms, started_at_ms, finished_at_ms, pos, outcome
+    )
+    SELECT id, 'succeeded', 1, 4, 1, 0, $2::bigint, $2, $2, pos, $3::text FROM clock, unnest($1::uuid[]) AS one (id)
 )
-INSERT INTO holdfast_event (job_id, seq, type, from_state, to_state, at_ms, actor, attempt, digest)
-SELECT id, version, 'job_succeeded', 'running', 'succeeded', $2, '{OWNER}', 1, $4::bytea FROM moved
+INSERT INTO holdfast_log (pos, lifecycle, path, at_ms, actor, ids, prevs, attempts, versions, digests)
+SELECT
+    clock.pos, 'durable', '{ENDED}', $2, '{OWNER}', $1, array_fill(ended.pos, ARRAY[size]), array_fill(1, ARRAY[size]),
+    array_fill(4, ARRAY[size]), CASE WHEN $4::bytea IS NOT NULL THEN array_fill($4::bytea, ARRAY[size]) END
+FROM clock, ended
 """
 
 
@@ -108,7 +137,8 @@ class RawPostgres:
         return rows
 
     async def finish(self, taken: Sequence[Any]) -> None:
-        await self._finish.fetch([row[0] for row in taken], _now_ms(), *self._outcome)
+        # What is claimed at once is under one lease.
+        await self._finish.fetch([row[0] for row in taken], _now_ms(), *self._outcome, taken[0][3])
 
     async def drain(self, batch: int, jobs: int, until_s: float) -> int:
         return await overlapped(self, batch, jobs, until_s)

@@ -21,8 +21,8 @@ from tests.services.postgres import Server, running_postgres
 
 COUNTS = """
 SELECT
-    (SELECT count(*) FROM holdfast_job WHERE state = 'succeeded'),
-    (SELECT count(*) FROM holdfast_event)
+    (SELECT count(*) FROM holdfast_rest WHERE state = 'succeeded'),
+    (SELECT count(*) FROM holdfast_events)
 """
 
 

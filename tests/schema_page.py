@@ -21,7 +21,12 @@ INDEX = re.compile(
     WORDS + r"^CREATE (?P<unique>UNIQUE )?INDEX (?P<name>\w+) ON (?P<table>\w+) \((?P<columns>[^)]*)\)(?P<rest>[^;]*);",
     re.M,
 )
-MADE = re.compile(WORDS + r"\n?^CREATE (?P<kind>SEQUENCE|FUNCTION|TABLE) (?P<name>\w+)(?:;|\(| PARTITION)", re.M)
+MADE = re.compile(WORDS + r"\n?^CREATE (?P<kind>SEQUENCE|FUNCTION|TABLE) (?P<name>\w+)(?:;|\(| PARTITION| INCR)", re.M)
+VIEW = re.compile(WORDS + r"^CREATE VIEW (?P<name>\w+) AS", re.M)
+RENAMED = re.compile(r"^ALTER TABLE (?P<old>\w+) RENAME TO (?P<name>\w+);", re.M)
+DROPPED = re.compile(r"^DROP (?:TABLE|VIEW|INDEX|SEQUENCE|FUNCTION) (?P<names>[^;]+);", re.M)
+FIRST = tuple(f"holdfast_{name}" for name in ("job", "ready", "lease", "held", "rest", "log"))
+"""What the others are about."""
 REFERS = {"job_id": "holdfast_job", "parent_id": "holdfast_job", "child_id": "holdfast_job", "flow_id": "holdfast_flow"}
 
 
@@ -48,24 +53,54 @@ class Table(NamedTuple):
 
 class Schema(NamedTuple):
     tables: dict[str, Table]
+    views: dict[str, str]
+    """What each is for."""
     others: dict[str, list[str]]
     """What else there is, by what it is for."""
 
 
 def schema_of(dialect: str) -> Schema:
+    """What is there in the end: one statement after the other makes it, renames it or drops it."""
     text = "\n".join(text for _, text in migrations(dialect))
-    tables = {found["name"]: _table(found) for found in TABLE.finditer(text)}
+    schema = Schema({}, {}, {})
+    patterns = (TABLE, INDEX, MADE, VIEW, RENAMED, DROPPED)
+    found = ((one.end(), pattern, one) for pattern in patterns for one in pattern.finditer(text))
     words = ""
-    for found in INDEX.finditer(text):
-        words = _plain(found["words"]) or words  # as the one before it
-        where = re.search(r"WHERE (.*)", " ".join(found["rest"].split()))
-        index = Index(bool(found["unique"]), found["columns"], where[1] if where else "", words)
-        tables[found["table"]].indexes[found["name"]] = index
-    others: dict[str, list[str]] = {}
-    for found in MADE.finditer(text):
-        words = _plain(found["words"]) or words
-        others.setdefault(words, []).append(found["name"])
-    return Schema(tables, others)
+    for _, pattern, one in sorted(found, key=lambda each: each[0]):
+        if pattern is DROPPED:
+            for name in re.split(r",\s*", one["names"]):
+                _drop(schema, name)
+        elif pattern is RENAMED:
+            schema.tables[one["name"]] = schema.tables.pop(one["old"])
+        else:
+            words = _plain(one["words"]) or words  # as the one before it
+            _add(schema, pattern, one, words)
+    return schema
+
+
+def _add(schema: Schema, pattern: re.Pattern[str], one: re.Match[str], words: str) -> None:
+    if pattern is TABLE:
+        schema.tables[one["name"]] = _table(one)
+    elif pattern is VIEW:
+        schema.views[one["name"]] = words
+    elif pattern is MADE:
+        schema.others.setdefault(words, []).append(one["name"])
+    else:
+        where = re.search(r"WHERE (.*)", " ".join(one["rest"].split()))
+        index = Index(bool(one["unique"]), one["columns"], where[1] if where else "", words)
+        schema.tables[one["table"]].indexes[one["name"]] = index
+
+
+def _drop(schema: Schema, name: str) -> None:
+    schema.tables.pop(name, None)
+    schema.views.pop(name, None)
+    for table in schema.tables.values():
+        table.indexes.pop(name, None)
+    for words, names in list(schema.others.items()):
+        left = [each for each in names if each != name and not each.startswith(f"{name}_")]
+        schema.others[words] = left
+        if not left:
+            del schema.others[words]
 
 
 def _table(found: re.Match[str]) -> Table:
@@ -99,8 +134,10 @@ def _plain(words: str) -> str:
 def page() -> str:
     postgres, sqlite = schema_of("postgres"), schema_of("sqlite")
     parts = [HEADER, "\n```mermaid\nerDiagram\n", *_references(postgres), "```\n"]
-    for name, table in postgres.tables.items():
-        parts += _section(name, table, sqlite.tables[name])
+    for name in dict.fromkeys((*FIRST, *postgres.tables, *sqlite.tables)):
+        parts += _section(name, postgres.tables.get(name), sqlite.tables.get(name))
+    parts.append("\n## Views\n")
+    parts += [f"- `{name}`: {words}\n" for name, words in postgres.views.items()]
     parts.append("\n## On PostgreSQL alone\n")
     parts += [f"- `{'`, `'.join(names)}`: {words}\n" for words, names in postgres.others.items()]
     return "".join(parts)
@@ -115,18 +152,29 @@ def _references(schema: Schema) -> Iterable[str]:
                 yield f"    {target} ||--{many} {name} : {column}\n"
 
 
-def _section(name: str, here: Table, there: Table) -> Iterable[str]:
-    yield f"\n## {name}\n{here.words}\n\n"
+def _section(name: str, here: Table | None, there: Table | None) -> Iterable[str]:
+    """A table; of one that is in one of the stores alone, what it is there."""
+    own = here or there
+    assert own is not None
+    stores = {store: table for store, table in (("PostgreSQL", here), ("SQLite", there)) if table is not None}
+    alone = f" On {next(iter(stores))} alone." if len(stores) == 1 else ""
+    yield f"\n## {name}\n{own.words}{alone}\n\n"
     rows = [
-        (f"`{column}`", _type(own), _type(there.columns[column]), "yes" if own.null else "", own.words)
-        for column, own in here.columns.items()
+        (f"`{column}`", *(_type(table, column) for table in stores.values()), "yes" if one.null else "", one.words)
+        for column, one in own.columns.items()
     ]
-    yield _grid(("column", "PostgreSQL", "SQLite", "null", "what it says"), rows)
-    yield f"\n{_keys(here, there)}\n"
-    if here.indexes:
-        alone = {index: "" if index in there.indexes else " On PostgreSQL alone." for index in here.indexes}
-        lines = [(f"`{index}`", _on(own), _where(own), own.words + alone[index]) for index, own in here.indexes.items()]
+    yield _grid(("column", *stores, "null", "what it says"), rows)
+    yield f"\n{_keys(own, there or own)}\n"
+    if own.indexes:
+        lines = [
+            (f"`{index}`", _on(one), _where(one), one.words + _alone(index, there or own))
+            for index, one in own.indexes.items()
+        ]
         yield "\n" + _grid(("index", "on", "where", "what for"), lines)
+
+
+def _alone(index: str, there: Table) -> str:
+    return "" if index in there.indexes else " On PostgreSQL alone."
 
 
 def _keys(here: Table, there: Table) -> str:
@@ -140,7 +188,10 @@ def _sentence(keys: Sequence[str]) -> str:
     return text[0].upper() + text[1:]
 
 
-def _type(column: Column) -> str:
+def _type(table: Table, name: str) -> str:
+    column = table.columns.get(name)
+    if column is None:
+        return "none"
     return f"{column.type}, {column.default}" if column.default else column.type
 
 

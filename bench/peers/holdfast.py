@@ -14,7 +14,7 @@ CONCURRENCY = 100
 
 class Holdfast(Peer):
     package = "holdfast"
-    left = "SELECT count(*) FROM holdfast_job WHERE state <> 'succeeded'"
+    left = "SELECT (SELECT count(*) FROM holdfast_job) - (SELECT count(*) FROM holdfast_rest WHERE state = 'succeeded')"
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

@@ -15,6 +15,7 @@ import pytest
 
 from holdfast.audit.auditor import Report, audit
 from holdfast.chores.sealer import Sealer
+from holdfast.kernel.log import SPAN, LogRow, expand
 from holdfast.store.open import open_store
 from holdfast.store.port import Store
 from tests.audit.lives import Clock, Lives, live
@@ -43,6 +44,34 @@ class Made:
         with psycopg.connect(self.url, autocommit=True) as connection:
             cursor = connection.execute(text.replace("?", "%s"), params)
             return cursor.fetchall() if cursor.description else []
+
+    async def row_of(self, job_id: str, seq: int) -> tuple[LogRow, int]:
+        """The row of the log that an event is in, and which of its jobs it is of."""
+        for text in self.sql(f"SELECT {', '.join(LogRow._fields)} FROM holdfast_log ORDER BY pos"):
+            row = self.store.driver.dialect.row(text)  # type: ignore[attr-defined]
+            row = row._replace(ids=[None if each is None else str(each) for each in row.ids])
+            if any((event.job_id, event.seq) == (job_id, seq) for event in expand(row)):
+                return row, row.ids.index(job_id)
+        raise LookupError(f"job {job_id} has no event {seq}")
+
+    def set_in_row(self, pos: int, column: str, i: int, value: Any) -> None:
+        """Change what a row of the log says of one of its jobs."""
+        if "://" in self.url:
+            self.sql(f"UPDATE holdfast_log SET {column}[{i + 1}] = ? WHERE pos = ?", value, pos)
+        else:
+            value = value.hex() if isinstance(value, bytes) else value
+            said = f"json_set(coalesce({column}, '[]'), '$[{i}]', ?)"
+            self.sql(f"UPDATE holdfast_log SET {column} = {said} WHERE pos = ?", value, pos)
+
+    async def drop_rows(self, job_id: str) -> None:
+        """Remove the rows of the log that a job is in, which it shares with no other."""
+        for event in (await self.store.reads.events(job_id))[1:]:
+            self.sql("DELETE FROM holdfast_log WHERE pos = ?", event.pos - event.pos % SPAN)
+
+    def drop_job(self, job_id: str) -> None:
+        """Remove a job and where it stands, and with it its first event."""
+        for table in ("job", "ready", "rest"):
+            self.sql(f"DELETE FROM holdfast_{table} WHERE id = ?", job_id)
 
     async def audit(self) -> Report:
         return await audit(self.url, processes=False)
@@ -76,7 +105,7 @@ def sealed_sqlite(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[
     return (path, *_filled(str(path)))
 
 
-TABLES = ("job", "event", "signal", "key", "op", "dead", "seal", "purge", "lifecycle")
+TABLES = ("job", "ready", "lease", "rest", "log", "signal", "key", "op", "dead", "seal", "purge", "lifecycle")
 
 
 @pytest.fixture(scope="session")

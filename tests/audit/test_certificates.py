@@ -48,7 +48,8 @@ async def test_an_unknown_job_is_not_found(made: Made) -> None:
 
 
 async def test_an_event_that_was_changed_is_not_proven(made: Made) -> None:
-    made.sql("UPDATE holdfast_event SET actor = 'mallory' WHERE job_id = ? AND seq = 2", made.ids["rich"])
+    row, _ = await made.row_of(made.ids["rich"], 2)
+    made.sql("UPDATE holdfast_log SET actor = 'mallory' WHERE pos = ?", row.pos)
     with pytest.raises(NotProvenError, match=r"event 2 .* is not as it was sealed; run `holdfast audit`"):
         await prove(made.store, made.ids["rich"])
 

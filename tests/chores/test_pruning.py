@@ -21,7 +21,8 @@ async def test_a_pruned_job_is_gone_with_all_that_belonged_to_it(made: Made) -> 
     assert record is not None
     assert (record.number, record.kind, record.jobs) == (1, "jobs", 3)
     assert record.events == sum(map(len, events))
-    for table, column in (("job", "id"), *((name, "job_id") for name in ("event", "signal", "dead", "key"))):
+    places = [(name, "id") for name in ("job", "rest", "ready")]
+    for table, column in (*places, *((name, "job_id") for name in ("events", "signal", "dead", "key"))):
         rows = made.sql(f"SELECT {column} FROM holdfast_{table}")
         assert {str(row[0]) for row in rows} & set(gone) == set()
     report = await made.audit()
@@ -145,8 +146,8 @@ async def test_a_record_cannot_be_made_up_for_a_job_removed_by_hand(made: Made) 
     await Sealer(made.store).seal_all()
     [record] = await made.store.reads.purges()
     victim = await made.store.reads.events(made.ids["second"])
-    made.sql("DELETE FROM holdfast_event WHERE job_id = ?", made.ids["second"])
-    made.sql("DELETE FROM holdfast_job WHERE id = ?", made.ids["second"])
+    await made.drop_rows(made.ids["second"])
+    made.drop_job(made.ids["second"])
     [(first, count)] = [(record.first_pos, record.events)]
     positions = [*range(first, first + count), *(event.pos for event in victim)]
     forged = record._replace(jobs=2, events=len(positions), last_pos=max(positions), ranges=pack_ranges(positions))

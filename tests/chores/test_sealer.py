@@ -10,6 +10,7 @@ from holdfast.chores.runner import Chores
 from holdfast.chores.sealer import Sealer
 from holdfast.kernel.errors import StoreError
 from holdfast.kernel.job import Spec
+from holdfast.kernel.log import SPAN
 from holdfast.kernel.proof.merkle import Accumulator
 from holdfast.kernel.proof.seal import BATCH, NOTHING, header_leaf, unpack
 from holdfast.store.open import open_store
@@ -127,12 +128,13 @@ async def test_the_sealer_waits_for_a_position_that_may_still_be_filled(postgres
     transaction = late.transaction()
     await transaction.start()
     held = await late.fetchval(
-        "INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt)"
-        " VALUES ($1, 1, 'job_submitted', 'queued', 1, 'late', 1) RETURNING pos",
+        "INSERT INTO holdfast_log (pos, lifecycle, path, at_ms, actor, ids, prevs, attempts, versions)"
+        """ VALUES (nextval('holdfast_log_pos'), 'durable', '[["job_cancelled","queued","cancelled",0]]', 1, 'late',"""
+        " ARRAY[$1::uuid], ARRAY[1], ARRAY[1], ARRAY[2]) RETURNING pos",
         str(uuid7()),
     )
     await submit(store, 4)
-    assert [(seal.last_pos, seal.count) for seal in await sealer.seal_all()] == [(held - 1, 3)]
+    assert [(seal.last_pos, seal.count) for seal in await sealer.seal_all()] == [(held - SPAN, 3)]
     assert await sealer.run_once() is None
     assert await Sealer(store).run_once() is None
     await transaction.commit()
@@ -149,7 +151,7 @@ async def test_the_sealer_passes_a_position_that_was_given_up(postgres_url: str)
     await store.migrate()
     await submit(store, 3)
     late = await asyncpg.connect(postgres_url)
-    await late.execute("SELECT nextval('holdfast_event_pos')")
+    await late.execute("SELECT nextval('holdfast_log_pos')")
     await late.close()
     await submit(store, 4)
     assert sum(seal.count for seal in await Sealer(store).seal_all()) == 7

@@ -34,6 +34,19 @@ def test_migrate_says_what_it_applied_and_then_that_there_is_nothing(cli: Cli, e
     assert cli("db", "migrate", "--db", empty_db, "--json").json["applied"] == []
 
 
+def test_a_plan_says_what_would_be_applied_and_applies_nothing(cli: Cli, empty_db: str) -> None:
+    missing = cli("db", "migrate", "--plan", "--db", empty_db)
+    if empty_db.startswith("sqlite"):
+        assert missing.code != 0
+        assert "there is no database" in missing.err
+    else:
+        assert missing.out == "".join(f"would apply {name}\n" for name in known(empty_db))
+    assert cli("db", "migrate", "--db", empty_db).code == 0
+    planned = cli("db", "migrate", "--plan", "--db", empty_db)
+    assert (planned.code, planned.out) == (0, "nothing to apply: the schema is up to date\n")
+    assert cli("db", "migrate", "--plan", "--db", empty_db, "--json").json["pending"] == []
+
+
 def test_check_of_a_good_database(cli: Cli, shared_db: str) -> None:
     answer = cli("db", "check", "--db", shared_db, "--json")
     assert answer.code == 0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.kernel.log import SPAN
 from tests.cli.conftest import Cli
 from tests.cli.seeds import CANONICAL, job_id
 
@@ -89,7 +90,8 @@ def test_json_that_is_no_certificate(cli: Cli, text: str) -> None:
 
 def test_seals_as_a_table(cli: Cli, sqlite_db: str) -> None:
     table = cli("seal", "--db", sqlite_db)
-    assert f"1–{EVENTS}" in table.out
+    assert f"{SPAN}–" in table.out
+    assert f" {EVENTS} " in table.out
     assert table.err == ""
 
 
@@ -112,11 +114,9 @@ def test_an_audit_that_finds_nothing(cli: Cli, seeded_db: str) -> None:
 
 def test_an_audit_that_finds_a_changed_job_and_a_changed_event(cli: Cli, seeded_db: str) -> None:
     cli("seal", "--db", seeded_db)
-    change(seeded_db, f"UPDATE holdfast_job SET state = 'failed' WHERE id = '{job_id('box')}'")
-    change(
-        seeded_db,
-        f"UPDATE holdfast_event SET actor = 'eve' WHERE job_id = '{job_id('canceled')}' AND seq = 2",
-    )
+    change(seeded_db, f"UPDATE holdfast_rest SET state = 'failed' WHERE id = '{job_id('box')}'")
+    second = f"SELECT pos FROM holdfast_events WHERE job_id = '{job_id('canceled')}' AND seq = 2"
+    change(seeded_db, f"UPDATE holdfast_log SET actor = 'eve' WHERE pos = ({second})")
     answer = cli("audit", "--db", seeded_db, "--json")
     assert answer.code == 1
     found = {(each["invariant"], each["job_id"], each["event"]) for each in answer.json["violations"]}
@@ -128,7 +128,7 @@ def test_an_audit_that_finds_a_changed_job_and_a_changed_event(cli: Cli, seeded_
 
 @pytest.mark.slow
 def test_what_an_audit_finds_as_a_table_and_as_ids(cli: Cli, sqlite_db: str) -> None:
-    change(sqlite_db, f"UPDATE holdfast_job SET state = 'failed' WHERE id = '{job_id('box')}'")
+    change(sqlite_db, f"UPDATE holdfast_rest SET state = 'failed' WHERE id = '{job_id('box')}'")
     table = cli("audit", "--db", sqlite_db)
     assert table.code == 1
     assert "state is 'failed', its events say 'waiting'" in table.out

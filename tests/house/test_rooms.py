@@ -75,16 +75,17 @@ OF_THEIR_OWN = {
 WRITTEN_BY = {
     "admin": ["holdfast_api_key", "holdfast_dead", "holdfast_lifecycle", "holdfast_queue", "holdfast_worker"],
     "blobs": ["holdfast_blob", "holdfast_chunk", "holdfast_put"],
-    "graph": ["holdfast_deadline", "holdfast_edge", "holdfast_flow", "holdfast_job", "holdfast_node"],
+    "graph": ["holdfast_deadline", "holdfast_edge", "holdfast_flow", "holdfast_node"],
     "jobs": [
-        *("holdfast_artifact", "holdfast_checkpoint", "holdfast_dead", "holdfast_event", "holdfast_gate"),
-        *("holdfast_job", "holdfast_key", "holdfast_op", "holdfast_signal", "holdfast_step"),
+        *("holdfast_artifact", "holdfast_checkpoint", "holdfast_dead", "holdfast_gate", "holdfast_held"),
+        *("holdfast_job", "holdfast_key", "holdfast_lease", "holdfast_log", "holdfast_op", "holdfast_ready"),
+        *("holdfast_rest", "holdfast_signal", "holdfast_step"),
     ],
     "pipeline": [],
     "read": [],
     "upkeep": [
-        *("holdfast_dead", "holdfast_deadline", "holdfast_edge", "holdfast_event", "holdfast_job", "holdfast_op"),
-        *("holdfast_purge", "holdfast_schedule", "holdfast_seal", "holdfast_signal"),
+        *("holdfast_dead", "holdfast_deadline", "holdfast_edge", "holdfast_job", "holdfast_log", "holdfast_op"),
+        *("holdfast_purge", "holdfast_rest", "holdfast_schedule", "holdfast_seal", "holdfast_signal"),
     ],
 }
 """Which tables the statements of each part of the store write."""

@@ -13,26 +13,26 @@ from tests.house.ways import WAYS, Figures, walked
 
 HELD = {
     "sqlite": {
-        "claim": Figures(hops=19, threads=4, trips=2, statements=7),
+        "claim": Figures(hops=19, threads=4, trips=2, statements=10),
         "run": Figures(hops=6, threads=2, trips=0, statements=0),
-        "finish": Figures(hops=16, threads=2, trips=1, statements=5),
-        "node": Figures(hops=38, threads=10, trips=4, statements=16),
-        "submit": Figures(hops=18, threads=2, trips=1, statements=4),
-        "seal": Figures(hops=22, threads=10, trips=4, statements=6),
+        "finish": Figures(hops=18, threads=2, trips=1, statements=7),
+        "node": Figures(hops=40, threads=10, trips=4, statements=24),
+        "submit": Figures(hops=18, threads=2, trips=1, statements=5),
+        "seal": Figures(hops=25, threads=10, trips=4, statements=7),
         "read": Figures(hops=15, threads=4, trips=1, statements=2),
-        "change": Figures(hops=29, threads=4, trips=1, statements=10),
-        "event": Figures(hops=20, threads=4, trips=2, statements=2),
+        "change": Figures(hops=29, threads=4, trips=1, statements=12),
+        "event": Figures(hops=23, threads=4, trips=2, statements=3),
     },
     "postgres": {
         "claim": Figures(hops=12, threads=0, trips=2, statements=2),
         "run": Figures(hops=6, threads=2, trips=0, statements=0),
-        "finish": Figures(hops=9, threads=0, trips=1, statements=4),
-        "node": Figures(hops=31, threads=2, trips=4, statements=8),
+        "finish": Figures(hops=11, threads=0, trips=1, statements=4),
+        "node": Figures(hops=33, threads=2, trips=4, statements=10),
         "submit": Figures(hops=12, threads=2, trips=1, statements=1),
-        "seal": Figures(hops=17, threads=2, trips=5, statements=5),
+        "seal": Figures(hops=20, threads=2, trips=5, statements=6),
         "read": Figures(hops=10, threads=2, trips=1, statements=2),
-        "change": Figures(hops=22, threads=2, trips=1, statements=10),
-        "event": Figures(hops=17, threads=0, trips=3, statements=3),
+        "change": Figures(hops=22, threads=2, trips=1, statements=11),
+        "event": Figures(hops=20, threads=0, trips=4, statements=4),
     },
 }
 

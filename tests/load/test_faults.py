@@ -168,7 +168,7 @@ async def test_a_backend_that_dies_under_a_call(wide_postgres: Server) -> None:
     blocker = await asyncpg.connect(site.address)
     transaction = blocker.transaction()
     await transaction.start()
-    await blocker.execute("SELECT 1 FROM holdfast_job FOR UPDATE")
+    await blocker.execute("SELECT 1 FROM holdfast_lease FOR UPDATE")
     call = asyncio.create_task(store.jobs.apply(success([job], "one")))
     waiting = "SELECT pid FROM pg_stat_activity WHERE application_name = 'holdfast' AND wait_event_type = 'Lock'"
     while not (pid := await admin.fetchval(waiting)):  # noqa: ASYNC110 -- only the server can tell

@@ -15,6 +15,7 @@ import pytest
 from holdfast.catalog import BUILT_IN
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Spec
+from holdfast.kernel.log import SPAN
 from holdfast.store.dialect import NewJob
 from holdfast.store.jobs.admission import Admission
 from holdfast.store.port import Feed, Store
@@ -105,7 +106,7 @@ async def test_positions_that_were_rolled_back_are_passed(wide_postgres: Server)
         await transaction.rollback()
         found = await polled(feed)
         assert [event.job_id for event in found] == [spec.id for spec in kept]
-        assert feed.position == found[-1].pos == 5
+        assert feed.position == found[-1].pos == 5 * SPAN
         await writer.close()
 
 

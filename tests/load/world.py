@@ -14,8 +14,12 @@ from tests.tables import driver_of
 
 T = TypeVar("T")
 START_MS = 1_800_000_000_000
-TABLES = ("job", "event", "signal", "key", "op", "dead", "seal", "purge", "lifecycle", "checkpoint")
-EMPTY = "".join(f"DELETE FROM holdfast_{table};" for table in TABLES)
+TABLES = ("job", "ready", "rest", "log", "signal", "key", "op", "dead", "seal", "purge", "lifecycle", "checkpoint")
+LEASES = {"sqlite": "held", "postgres": "lease"}
+
+
+def emptied(kind: str) -> str:
+    return "".join(f"DELETE FROM holdfast_{table};" for table in (*TABLES, LEASES[kind]))
 
 
 class World:
@@ -44,11 +48,11 @@ class World:
         if self._site.kind == "sqlite":
             connection = sqlite3.connect(self._site.address)
             connection.execute("PRAGMA synchronous = OFF")
-            connection.executescript(f"BEGIN IMMEDIATE; {EMPTY} COMMIT")
+            connection.executescript(f"BEGIN IMMEDIATE; {emptied('sqlite')} COMMIT")
             connection.close()
         else:
             rows = await asyncpg.connect(self._site.address)
-            await rows.execute(EMPTY)
+            await rows.execute(emptied("postgres"))
             await rows.close()
 
     def __enter__(self) -> "World":

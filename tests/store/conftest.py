@@ -27,11 +27,12 @@ from tests.store.scenes import START_MS, Clock
 HERE = Path(__file__).parent
 SUITE_DATABASE = "store_suite"
 EMPTY = """
-DELETE FROM holdfast_job; DELETE FROM holdfast_event; DELETE FROM holdfast_signal; DELETE FROM holdfast_key;
+DELETE FROM holdfast_job; DELETE FROM holdfast_ready; DELETE FROM holdfast_lease; DELETE FROM holdfast_rest;
+DELETE FROM holdfast_log; DELETE FROM holdfast_signal; DELETE FROM holdfast_key;
 DELETE FROM holdfast_op; DELETE FROM holdfast_dead; DELETE FROM holdfast_seal; DELETE FROM holdfast_purge;
 DELETE FROM holdfast_lifecycle; DELETE FROM holdfast_gate; DELETE FROM holdfast_flow; DELETE FROM holdfast_node;
 DELETE FROM holdfast_edge; DELETE FROM holdfast_schedule; DELETE FROM holdfast_queue;
-SELECT setval('holdfast_event_pos', 1, false);
+SELECT setval('holdfast_log_pos', 4096, false);
 """
 
 

@@ -8,6 +8,7 @@ from operator import itemgetter
 from holdfast.audit.findings import Findings, Progress, Tick
 from holdfast.audit.purges import PurgeLog, among
 from holdfast.kernel.event import Event, leaf
+from holdfast.kernel.log import BEGINNING
 from holdfast.kernel.proof.invariants import Violation
 from holdfast.kernel.proof.merkle import Accumulator, root
 from holdfast.kernel.proof.purge import JOBS, PAYLOADS, Ranges
@@ -19,7 +20,6 @@ EVENTS_AT_ONCE = 8192
 MOST_UNDER_ONE = 65_536
 """More events than this under one seal are not waited for: a changed seal could claim the whole log."""
 
-BEGINNING = -(2**63)
 Records = list[tuple[int, Ranges]]
 
 

@@ -1,4 +1,4 @@
-"""The pruner: removes what was kept long enough, in bounded steps, and looks after the log's partitions."""
+"""The pruner: removes what was kept long enough, in bounded steps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ class Pruner:
     async def run_once(self, now_ms: int | None = None) -> Pruned:
         """Remove finished, sealed jobs whose time is over, and expired signals and op_ids."""
         now = await self._store.now_ms() if now_ms is None else now_ms
-        await self._store.upkeep.ensure_partitions(now)
         tables = await self._store.reads.lifecycles()
         jobs = events = 0
         swept = False
@@ -51,8 +50,6 @@ class Pruner:
                 jobs, events = jobs + record.jobs, events + record.events
             if swept:
                 break
-        if events:
-            await self._store.upkeep.drop_partitions(now)
         signals, ops = await self._store.upkeep.drop_expired(EXPIRED_AT_ONCE, now)
         return Pruned(jobs, events, signals, ops, swept)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from holdfast.kernel.job import Job
-from holdfast.kernel.lifecycle import Transition
+from holdfast.kernel.lifecycle import Lifecycle, Transition
+from holdfast.kernel.log import LogRow
 from holdfast.kernel.move import Change, Effect
 from holdfast.store.port import FlowRow, Lease, Signal
 from holdfast.store.script import Script
@@ -160,6 +161,14 @@ class Dialect(Protocol):
         """Whether a statement failed since there is no such table."""
         ...
 
+    def row(self, row: Sequence[Any]) -> LogRow:
+        """A row of the log as it was read."""
+        ...
+
+    def bytes_of(self, value: Any) -> bytes | None:
+        """Bytes as a list of a row has them."""
+        ...
+
     def array(self, values: Sequence[Any]) -> Any: ...
 
     def leases(self, leases: Sequence[Lease]) -> dict[str, Any]:
@@ -186,12 +195,16 @@ class Dialect(Protocol):
         self,
         row: Transition,
         effect: Effect,
-        lifecycle: str,
+        table: Lifecycle,
         queues: Sequence[str],
         budget: int,
         limit: int,
         owner: str,
     ) -> Script[list[Job]]: ...
+
+    def at_once(self, change: Change, effect: Effect) -> Script[dict[str, int]] | None:
+        """What `apply` does, in one statement: where this process has all jobs of the change in hand."""
+        ...
 
     def apply(self, change: Change, effect: Effect, flows: dict[str, str] | None = None) -> Script[dict[str, int]]:
         """Job id → new version, of the moves that took effect.
@@ -204,6 +217,10 @@ class Dialect(Protocol):
         """The ids of the leases that were extended."""
         ...
 
+    def let_go(self, owner: str, leases: Sequence[Lease]) -> Script[None]:
+        """End leases now."""
+        ...
+
     def add_nodes(self, nodes: Sequence[NodeColumns], edges: Sequence[tuple[str, str]]) -> Script[None]:
         """Put nodes on record, and the edges (parent, child) into them."""
         ...
@@ -212,6 +229,10 @@ class Dialect(Protocol):
         """Count ends for the nodes that wait for them, and for their flows; how all these stand then."""
         ...
 
-    def promote(self, now_ms: int, limit: int) -> Script[int]:
-        """How many jobs became more urgent because a deadline has passed."""
+    def turns(self, turns: Mapping[str, int]) -> dict[str, Any]:
+        """Turns of jobs as the parameters of a statement."""
+        ...
+
+    def erased(self, row: LogRow) -> dict[str, Any]:
+        """What is left of a row of the log, as the parameters of a statement."""
         ...

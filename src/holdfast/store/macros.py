@@ -10,8 +10,18 @@ A cast, `:limit::bigint`, is PostgreSQL's alone: its plans need to know what a p
     {not in :names::text[]}      none of a list
     {each i :ids::uuid[]}        a list as rows: `i.value`
     {leases l}                   leases as rows: `l.job_id`, `l.attempt`
+    {turns l}                    turns as rows: `l.job_id`, `l.turn`
     {lock}  {lock skip locked}   rows are locked as they are read; SQLite's writer is alone
     {share}                      rows stay as they are until the commit
+    {fence}                      the job `:job_id`, while `:owner` has it in `:attempt`; it stays so until the commit
+    {leases_of}                  the table that has leases
+    {nth list i}                 of a list in a row, counted from 0
+    {index list x}               where in such a list it is
+    {size list}                  how many it has
+    {some x}                     a list of one
+    {quoted text}                a text as JSON
+    {hexed bytes}                bytes as a list of a row has them
+    {digits bytes}               bytes as text
     {hint i}                     the index that SQLite is to use: PostgreSQL is told by its settings
     {greatest}  {least}          of several values, as functions
     {without output result}      the JSON text `result` without its field `output`
@@ -31,6 +41,7 @@ from collections.abc import Mapping
 
 from holdfast.kernel.event import Event
 from holdfast.kernel.job import Job
+from holdfast.kernel.log import LogRow
 from holdfast.store.dialect import NodeColumns
 from holdfast.store.port import Dead, FlowRow, NodeRow, PurgeRow, SealRow, SignalRow
 
@@ -53,15 +64,24 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         *("id", "name", "hash", "scope", "created_at_ms", "expires_at_ms", "revoked_at_ms", "last_used_at_ms"),
     ),
     "new_job": (
-        *("id", "lifecycle", "task", "queue", "priority", "state", "attempt", "version", "tries", "max_tries"),
-        *("losses", "ready", "due_at_ms", "lease_ms", "created_at_ms", "changed_at_ms", "expires_at_ms"),
-        *("keep_until_ms", "key_scope", "key", "correlation_id", "trace_id", "parent_id", "tags", "options"),
-        *("payload", "turn", "gate"),
+        *(
+            "id",
+            "lifecycle",
+            "task",
+            "queue",
+            "priority",
+            "state",
+            "turn",
+            "gate",
+            "max_tries",
+            "lease_ms",
+            "due_at_ms",
+        ),
+        *("created_at_ms", "expires_at_ms", "keep_until_ms", "key_scope", "key", "correlation_id", "trace_id"),
+        *("parent_id", "tags", "options", "payload", "event_type", "actor", "reason", "cause", "event_payload"),
+        "digest",
     ),
-    "new_event": (
-        *("job_id", "seq", "type", "from_state", "to_state", "at_ms", "actor", "attempt", "reason", "cause"),
-        *("payload", "digest"),
-    ),
+    "row": LogRow._fields,
 }
 """What is read of each table, and written to some, said once: rows become tuples with these fields."""
 
@@ -72,6 +92,7 @@ SQLITE = {
     "not in (:.*)": r"NOT IN (SELECT value FROM json_each(\1))",
     "each (.*) (:.*)": r"json_each(\2) AS \1",
     "leases (.*)": r"(SELECT value ->> 0 AS job_id, value ->> 1 AS attempt FROM json_each(:leases)) AS \1",
+    "turns (.*)": r"(SELECT value ->> 0 AS job_id, value ->> 1 AS turn FROM json_each(:turns)) AS \1",
     "lock|lock skip locked|share": "",
     "hint (.*)": r"INDEXED BY \1",
     "greatest": "max",
@@ -80,6 +101,17 @@ SQLITE = {
     "uuid": "text",
     "bytea": "blob",
     "bigint|smallint|boolean": "integer",
+    "fence": (
+        "(SELECT id, attempt FROM holdfast_held WHERE id = :job_id AND attempt = :attempt AND owner = :owner"
+        " AND until_ms > :now_ms) AS fence"
+    ),
+    "leases_of": "holdfast_held",
+    r"nth (\S+) (.*)": r"(\1 ->> (\2))",
+    r"index (\S+) (\S+)": r"(SELECT each.key FROM json_each(\1) AS each WHERE each.value = \2)",
+    "size (.*)": r"json_array_length(\1)",
+    "quoted (.*)": r"json_quote(\1)",
+    "hexed (.*)|digits (.*)": r"CASE WHEN \1\2 IS NOT NULL THEN lower(hex(\1\2)) END",
+    "some (.*)": "CAST(json_array(\\1) AS text)",
     "strict": "STRICT",
     "sqlite (.*)": r"\1",
     "postgres(.*)|distinct": "",
@@ -91,6 +123,21 @@ POSTGRES = {
     "not in (:.*)": r"<> ALL (\1)",
     "each (.*) (:.*)": r"unnest(\2) AS \1 (value)",
     "leases (.*)": r"unnest(:job_id::uuid[], :attempt::integer[]) AS \1 (job_id, attempt)",
+    "fence": (
+        "(SELECT place.id, place.attempt FROM holdfast_jobs AS place JOIN holdfast_lease AS lease"
+        " ON lease.token = place.token WHERE place.id = :job_id AND place.attempt = :attempt::integer"
+        " AND lease.owner = :owner AND lease.until_ms > {now} AND get_bit(lease.gone, place.at) = 0"
+        " FOR SHARE OF lease) AS fence"
+    ),
+    "leases_of": "holdfast_lease",
+    r"nth (\S+) (.*)": r"\1[\2 + 1]",
+    r"index (\S+) (\S+)": r"(array_position(\1, \2) - 1)",
+    "size (.*)": r"cardinality(\1)",
+    "quoted (.*)": r"to_json(\1)::text",
+    "hexed (.*)": r"\1",
+    "digits (.*)": r"encode(\1, 'hex')",
+    "some (.*)": r"ARRAY[\1]",
+    "turns (.*)": r"unnest(:job_id::uuid[], :turn::integer[]) AS \1 (job_id, turn)",
     "lock": "FOR UPDATE",
     "lock skip locked": "FOR UPDATE SKIP LOCKED",
     "share": "FOR SHARE",

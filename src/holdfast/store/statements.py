@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -39,7 +39,14 @@ WALKS = {
     "id": (),
 }
 """Ways to go through jobs by id, newest first: the columns that stand before the id in the index of each."""
+STANDS = "stands"
+"""A filter for jobs of a state wherever they stand; that of `state` is for those at rest alone."""
+
 PARTIAL = ("correlation_id", "parent_id")
+
+
+MOVES = ("ready+ready", "ready+rest", "lease+ready", "lease+lease", "lease+rest", "rest+ready", "rest+rest")
+"""From which place to which jobs move, but for a claim."""
 
 
 def _variant(dialect: str, words: str) -> dict[str, str]:
@@ -47,16 +54,53 @@ def _variant(dialect: str, words: str) -> dict[str, str]:
 
     `list@state+task` is `list` along the states, with a filter; `drop@step.job_id` is `drop` for that table's column.
     """
+    if words in MOVES:
+        place, goal = words.split("+")
+        more = ", tries, losses, starts, dues, expiries, outcomes"
+        gathered = (
+            ", array_agg(tries), array_agg(losses), array_agg(started_at_ms), array_agg(due_at_ms), "
+            "array_agg(expires_at_ms), array_agg(outcome)"
+        )
+        leases = goal == "lease"
+        return {
+            "leave": files(dialect)[f"leave_{place}"].read_text(),
+            "enter": files(dialect)[f"enter_{goal}"].read_text(),
+            "more": more if leases else "",
+            "and_more": gathered if leases else "",
+        }
     if "." in words:
         table, column = words.split(".")
         return {"table": f"holdfast_{table}", "column": column}
     along, *filters = words.split("+")
+    if along == "standing":
+        return {"where": _of_job([name for name in FILTERS if name in filters])}
+    walked = "holdfast_rest" if along == "state" else "holdfast_job"
     return {
+        "walked": walked,
         "range": _range(dialect, along),
         "order": f"{WALKS[along][0]} DESC, id DESC" if len(WALKS[along]) == 1 else "id DESC",
-        # In this disguise a column is no invitation to use its index instead, a partial one neither.
-        "where": " ".join(f"AND coalesce({f}, '') || '' = :{f}" for f in FILTERS if f in filters),
+        "where": " ".join(_passes(walked, f) for f in (*FILTERS, STANDS) if f in filters),
     }
+
+
+def _passes(walked: str, filter: str) -> str:
+    """A filter. In this disguise a column is no invitation to use its index instead, a partial one neither.
+
+    What another table has is looked up: a join that was planned while there was nothing would read all of it.
+    """
+    if filter == STANDS:
+        return "AND (SELECT place.state = :state FROM holdfast_jobs AS place WHERE place.id = stretch.id)"
+    if filter == "state":
+        return "AND (SELECT rest.state = :state FROM holdfast_rest AS rest WHERE rest.id = stretch.id)"
+    if walked == "holdfast_job":
+        return f"AND coalesce(stretch.{filter}, '') || '' = :{filter}"
+    return _of_job([filter])
+
+
+def _of_job(filters: Sequence[str]) -> str:
+    """Filters that only the job itself can tell, in words that no plan begins at the jobs with."""
+    passes = "".join(f" AND coalesce(job.{name}, '') || '' = :{name}" for name in filters)
+    return f"AND (SELECT 1 FROM holdfast_job AS job WHERE job.id = stretch.id{passes}) IS NOT NULL" if filters else ""
 
 
 def _range(dialect: str, along: str) -> str:

@@ -22,8 +22,8 @@ from holdfast.store.jobs.admission import Admission
 from holdfast.store.jobs.jobs import SqlJobs
 from holdfast.store.jobs.kept import SqlKept
 from holdfast.store.jobs.remembering import SqlAnswers
-from holdfast.store.migrate import migrate, schema_of
-from holdfast.store.port import Schema
+from holdfast.store.migrate import migrate, plan, schema_of
+from holdfast.store.port import Planned, Schema
 from holdfast.store.read.log import SqlLog
 from holdfast.store.read.reads import SqlReads
 from holdfast.store.script import rows_of
@@ -67,6 +67,9 @@ class SqlStore:
 
     async def migrate(self) -> list[str]:
         return await migrate(self.driver)
+
+    async def plan(self) -> list[Planned]:
+        return await plan(self.driver)
 
     async def schema(self) -> Schema:
         return await schema_of(self.driver)

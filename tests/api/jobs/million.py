@@ -11,38 +11,29 @@ import sqlite3
 from typing import Any
 
 from holdfast.store.open import open_store
+from tests.load.filling import PREFIX, filled
 
 JOBS = 1_000_000
 RARE = 100
 LETTERS = 100_000
 PARENT = "01900000-0000-7000-8000-000000000001"
-PREFIX = "01900000-0000-7000-8000-"
 
-COLUMNS = """
-    id, lifecycle, task, queue, priority, state, attempt, version, tries, max_tries, losses, ready, due_at_ms,
-    lease_ms, lease_owner, lease_until_ms, created_at_ms, changed_at_ms, finished_at_ms, key_scope, key,
-    correlation_id, parent_id, payload
+STATE = f"""
+    CASE
+        WHEN n <= {RARE} THEN 'failed' WHEN n % 100 = 0 THEN 'queued' WHEN n % 1000 = 1 THEN 'running' ELSE 'succeeded'
+    END
 """
-LOAD = """
-    INSERT INTO holdfast_job ({columns})
-    WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < {jobs}),
-    s AS (
-        SELECT n, CASE
-            WHEN n <= {rare} THEN 'failed' WHEN n % 100 = 0 THEN 'queued' WHEN n % 1000 = 1 THEN 'running'
-            ELSE 'succeeded' END AS state
-        FROM series
-    )
-    SELECT
-        {id}, CASE WHEN n <= {rare} THEN 'crawl' ELSE 'durable' END,
-        CASE WHEN n <= {rare} THEN 'rare' ELSE 'task' || (n % 3) END,
-        CASE WHEN n <= {rare} THEN 'old' ELSE 'default' END, 0, state, 1, 1, 0, 3, 0, state = 'queued', n, 60000,
-        CASE state WHEN 'running' THEN 'w' END, CASE state WHEN 'running' THEN 4000000000000 END, n, n,
-        CASE state WHEN 'succeeded' THEN n END, CASE WHEN n % 10 = 0 THEN 'task0' END,
-        CASE WHEN n % 10 = 0 THEN 'k' || (n % 1000) END, CASE WHEN n % 10 = 0 THEN 'order-1' END,
-        CASE WHEN n % 10 = 0 THEN {parent} END, '{{"n":1}}'
-    FROM s
-"""
-
+TENTH = "CASE WHEN n % 10 = 0 THEN {} END"
+COLUMNS = {
+    "lifecycle": f"CASE WHEN n <= {RARE} THEN 'crawl' ELSE 'durable' END",
+    "task": f"CASE WHEN n <= {RARE} THEN 'rare' ELSE 'task' || (n % 3) END",
+    "queue": f"CASE WHEN n <= {RARE} THEN 'old' ELSE 'default' END",
+    "key_scope": TENTH.format("'task0'"),
+    "key": TENTH.format("'k' || (n % 1000)"),
+    "correlation_id": TENTH.format("'order-1'"),
+    "parent_id": TENTH.format(f"'{PARENT}'"),
+    "payload": "'{\"n\":1}'",
+}
 
 VALUES: dict[str, tuple[str, ...]] = {
     "state": ("succeeded", "queued", "failed", "cancelled"),
@@ -77,21 +68,19 @@ BURY = """
 def load(url: str, jobs: int = JOBS) -> None:
     """Bring a database up to date and fill it. The oldest jobs have dead letters, the rare ones among them first."""
     asyncio.run(_migrated(url))
-    shape = {"columns": COLUMNS, "jobs": jobs, "rare": RARE}
     if url.startswith("sqlite"):
         connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
         connection.executescript("PRAGMA synchronous = OFF; PRAGMA cache_size = -400000")
-        connection.execute(LOAD.format(**shape, id=f"'{PREFIX}' || printf('%012x', n)", parent=f"'{PARENT}'"))
-        connection.execute(BURY.format(letters=LETTERS))
+        for text in (*filled("sqlite", jobs, STATE, COLUMNS), BURY.format(letters=LETTERS)):
+            connection.execute(text)
         connection.close()
         return
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as postgres:
         postgres.execute("SET synchronous_commit = off")
-        made_id, parent = f"('{PREFIX}' || lpad(to_hex(n), 12, '0'))::uuid", f"'{PARENT}'::uuid"
-        postgres.execute(LOAD.format(**shape, id=made_id, parent=parent).encode())
-        postgres.execute(BURY.format(letters=LETTERS).encode())
+        for text in (*filled("postgres", jobs, STATE, COLUMNS), BURY.format(letters=LETTERS)):
+            postgres.execute(text.encode())
 
 
 async def _migrated(url: str) -> None:

@@ -99,7 +99,9 @@ class PostgresExplaining:
 def _lines(plan: str) -> str:
     def walk(node: dict[str, Any], depth: int) -> Iterator[str]:
         where = node.get("Relation Name", ""), node.get("Index Name", "")
-        yield "  " * depth + " ".join(filter(None, (node["Node Type"], *where)))
+        # Without a condition it is the whole index: what is told not to read tables reads these.
+        whole = "whole" if where[1] and "Index Cond" not in node else ""
+        yield "  " * depth + " ".join(filter(None, (node["Node Type"], *where, whole)))
         for child in node.get("Plans", []):
             yield from walk(child, depth + 1)
 

@@ -69,13 +69,13 @@ def known(dialect: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
 def test_the_comparison_sees_a_difference(wide_postgres: Server) -> None:
     changes = {
         "ALTER TABLE holdfast_job ADD COLUMN more text": "columns",
-        "ALTER TABLE holdfast_job ALTER COLUMN queue DROP NOT NULL": "columns",
-        "ALTER TABLE holdfast_event ALTER COLUMN schema_version SET DEFAULT 2": "columns",
-        "DROP INDEX holdfast_job_lease": "indexes",
+        "ALTER TABLE holdfast_rest ALTER COLUMN due_at_ms SET NOT NULL": "columns",
+        "ALTER TABLE holdfast_log ALTER COLUMN schema_version SET DEFAULT 2": "columns",
+        "DROP INDEX holdfast_lease_until": "indexes",
         "ALTER TABLE holdfast_dead DROP CONSTRAINT holdfast_dead_pkey": "constraints",
         "ALTER TABLE holdfast_job SET (fillfactor = 50)": "relations",
-        "ALTER SEQUENCE holdfast_event_pos CACHE 20": "sequences",
-        "ALTER FUNCTION holdfast_drop_partition STABLE": "functions",
+        "ALTER SEQUENCE holdfast_log_pos CACHE 20": "sequences",
+        "CREATE FUNCTION more() RETURNS integer LANGUAGE sql AS 'SELECT 1'": "functions",
     }
     site = migrated(postgres_site(wide_postgres))
 

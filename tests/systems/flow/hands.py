@@ -10,6 +10,7 @@ from random import Random
 from uuid_utils import uuid7
 
 from holdfast.kernel import decisions
+from holdfast.kernel.errors import NotAllowedError
 from holdfast.kernel.graph.conditions import holds
 from holdfast.kernel.graph.dag import Graph, Predicate
 from holdfast.kernel.graph.readiness import not_taken
@@ -67,9 +68,15 @@ class Hands:
 
     async def _cancel(self) -> None:
         self.stopping = True
-        await self.stores[0].jobs.change(
-            [self.flow_id], decisions.cancel("as it was told", "hard" if self.random.random() < 0.5 else "soft"), Ask()
-        )
+        how = "hard" if self.random.random() < 0.5 else "soft"
+        try:
+            await self.stores[0].jobs.change([self.flow_id], decisions.cancel("as it was told", how), Ask())
+        except NotAllowedError:
+            # Too late: the last node had ended by then.
+            flow = await self.stores[0].reads.get(self.flow_id)
+            assert flow is not None
+            assert flow.finished_at_ms is not None
+            self.stopping = False
 
     async def _back(self) -> bool:
         """Whether the flow goes on: it was cancelled by us, and is brought back once."""

@@ -106,7 +106,7 @@ async def _position(store: Store, name: str, text: str) -> int:
         raise Problem("invalid_parameter", f"{name} is {text[:40]!r}: use the id of an event, or 0", field=name)
     position = int(text)
     seal = await store.reads.last_seal()
-    end = max(await store.reads.last_pos(), 0 if seal is None else seal.last_pos)
+    end = max(await store.log.end(), await store.reads.last_pos(), 0 if seal is None else seal.last_pos)
     if position > end:
         detail = f"{name} is {position}, and the log ends at {end}: use an id that this server gave out, or 0"
         raise Problem("invalid_parameter", detail, field=name)

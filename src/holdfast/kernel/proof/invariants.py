@@ -1,12 +1,12 @@
 """What must hold of every job. One implementation: audit, property tests and simulator all call it.
 
-I1 every step is a row of the table · I2 events are dense from 1 · I3 each event starts where the last
-ended, and the row equals the replay · I4 (attempt, rank) strictly grows, time never falls · I5 an owner if
-and only if leased, a fence is granted once · I6 a worker's events carry the fence that it was granted · I7 a
-terminal state absorbs within its attempt · I8 at most one success per attempt · I9 no success in a
-cancelled attempt · I10 tries stay within the budget · I11 one live job per scope and key · I12 the feed is in
-order per job · I13 dead_lettered if and only if there is a dead letter · I14 a join fires exactly once · I19 every seal
-verifies.
+I1 every step is a row of the table · I2 events are dense from 1 · I3 each event starts where the last ended,
+the row equals the replay, and the job stands in one place, which the log's rows lead back from · I4 (attempt,
+rank) strictly grows, time never falls · I5 an owner if and only if leased, a fence is granted once · I6 a
+worker's events carry the fence that it was granted · I7 a terminal state absorbs within its attempt · I8 at
+most one success per attempt · I9 no success in a cancelled attempt · I10 tries stay within the budget · I11 one
+live job per scope and key · I12 the feed is in order per job · I13 dead_lettered if and only if there is a dead
+letter · I14 a join fires exactly once · I19 every seal verifies.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class Inspector:
         table, steps = known
         found: list[Violation] = []
         replayed = _walk(table, steps, events, found)
-        if replayed is not None:
+        if not job.state:
+            found.append(Violation("I3", job.id, None, "it stands nowhere"))
+        elif replayed is not None:
             _compare(table, job, events[0], replayed, found)
         return found
 

@@ -86,7 +86,7 @@ def advance(job: Replayed, event: Event, step: Step, claimable: frozenset[str]) 
     elif target not in LEASED:
         job.lease_owner = None
     if target in claimable or step.rank_from < 0:
-        job.due_at_ms = _due(event)
+        job.due_at_ms = due_of(event)
     if target == Canonical.RUNNING:
         job.started_at_ms = event.at_ms
     if step.rank_to == OVER:
@@ -107,9 +107,10 @@ def payload_of(event: Event) -> dict[str, Any]:
     return payload if isinstance(payload, dict) else {}
 
 
-def _due(event: Event) -> int | None:
-    if event.payload is None and event.payload_digest is not None:
-        return None
+def due_of(event: Event) -> int | None:
+    """When a job is due that an event lets be claimed; None when the event has lost its payload to retention."""
+    if event.payload is None:
+        return event.at_ms if event.payload_digest is None else None
     payload = payload_of(event)
     delay = payload.get("delay_ms")
     due = payload.get("due_at_ms", event.at_ms + (delay if isinstance(delay, int) else 0))

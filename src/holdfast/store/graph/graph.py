@@ -35,6 +35,7 @@ from holdfast.store.port import (
     Way,
 )
 from holdfast.store.read.listing import LAST_ID, walk
+from holdfast.store.read.rows import histories
 from holdfast.store.script import Many, Query, Script, rows_of
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class SqlGraph:
         return dict(await self._rows("flow_reasons", flow_id=flow_id))
 
     async def queued(self, flow_id: str) -> dict[str, int]:
-        return dict(await self._rows("flow_queued", flow_id=flow_id))
+        return await self._driver.read(_queued(self._dialect, flow_id))
 
     async def join(self, job_id: str) -> Join:
         [(kind, need)] = await self._rows("node_join", job_id=job_id)
@@ -168,6 +169,13 @@ def _inputs(job_id: str, flow_id: str | None) -> Script[tuple[list[Parent], str 
     parents = [Parent(*row) for row in (yield Query("node_parents", {"job_id": job_id}))]
     flow = [] if flow_id is None else (yield Query("get", {"id": flow_id}))
     return parents, Job._make(flow[0]).payload if flow else None
+
+
+def _queued(dialect: Dialect, flow_id: str) -> Script[dict[str, int]]:
+    nodes = [row[0] for row in (yield Query("flow_nodes_of", {"flow_id": flow_id}))]
+    found = yield from histories(dialect, nodes)
+    queued = {job_id: [e.at_ms for e in events if e.to_state == Canonical.QUEUED] for job_id, events in found.items()}
+    return {job_id: max(times) for job_id, times in queued.items() if times}
 
 
 def _known(plan: Plan) -> Script[Plan | Submitted]:

@@ -10,6 +10,7 @@ from holdfast.kernel.lifecycle import Command
 from holdfast.kernel.move import Change, Move
 from holdfast.kernel.settle import because, stop_reason
 from holdfast.store.dialect import Dialect, NodeColumns
+from holdfast.store.jobs.turns import move_up
 from holdfast.store.script import Query, Script
 
 if TYPE_CHECKING:
@@ -55,5 +56,6 @@ def spawn(dialect: Dialect, admission: Admission, frontier: Sequence[End]) -> Sc
         yield from dialect.add_nodes(nodes, [(spec.id, child) for spec in end.items for child in children])
         # As urgent as the node is by now, and so in time.
         items = {"job_id": end.job_id, "items": dialect.array([spec.id for spec in end.items])}
-        yield Query("share_turn", items)
+        [(turn,)] = yield Query("turn_of", {"id": end.job_id})
+        yield from move_up(dialect, {spec.id: turn for spec in end.items})
         yield Query("share_deadlines", items)

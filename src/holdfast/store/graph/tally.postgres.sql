@@ -25,11 +25,16 @@ tallied AS (
         taken = n.taken + hit.taken,
         dead = n.dead + hit.dead,
         broken = n.broken + hit.broken
-    FROM hit, clock, holdfast_job AS j
-    WHERE n.job_id = hit.child_id AND j.id = hit.child_id
+    FROM hit
+    CROSS JOIN clock
+    JOIN holdfast_job AS job ON job.id = hit.child_id
+    LEFT JOIN holdfast_rest AS rest ON rest.id = hit.child_id
+    WHERE n.job_id = hit.child_id
     RETURNING
-        n.job_id, n.flow_id, n.join_kind, n.need, n.parents, n.taken, n.dead, n.broken, j.state, j.attempt,
-        greatest(j.due_at_ms - clock.now_ms, 0) AS delay_ms
+        n.job_id, n.flow_id, n.join_kind, n.need, n.parents, n.taken, n.dead, n.broken,
+        -- Whoever waits is at rest; of the others it is enough that they do not.
+        coalesce(rest.state, 'queued') AS state, coalesce(rest.attempt, 1) AS attempt,
+        greatest(coalesce(rest.due_at_ms, job.due_at_ms) - clock.now_ms, 0) AS delay_ms
 ),
 counted AS (
     UPDATE holdfast_flow AS f

@@ -26,6 +26,10 @@ FROM (
 WHERE holdfast_node.job_id = hit.child_id
 RETURNING
     job_id, flow_id, join_kind, need, parents, taken, dead, broken,
-    (SELECT j.state FROM holdfast_job AS j WHERE j.id = holdfast_node.job_id) AS state,
-    (SELECT j.attempt FROM holdfast_job AS j WHERE j.id = holdfast_node.job_id) AS attempt,
-    (SELECT max(j.due_at_ms - :now_ms, 0) FROM holdfast_job AS j WHERE j.id = holdfast_node.job_id) AS delay_ms
+    coalesce((SELECT r.state FROM holdfast_rest AS r WHERE r.id = holdfast_node.job_id), 'queued') AS state,
+    coalesce((SELECT r.attempt FROM holdfast_rest AS r WHERE r.id = holdfast_node.job_id), 1) AS attempt,
+    (
+        SELECT max(coalesce(r.due_at_ms, j.due_at_ms) - :now_ms, 0)
+        FROM holdfast_job AS j LEFT JOIN holdfast_rest AS r ON r.id = j.id
+        WHERE j.id = holdfast_node.job_id
+    ) AS delay_ms

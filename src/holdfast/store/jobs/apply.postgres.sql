@@ -1,76 +1,78 @@
--- Apply a path of rows to the jobs that stand where it begins, each under its own fence, and write its events.
--- What is not returned was refused. IS NOT DISTINCT FROM keeps the plan on the primary key: planned while the table
--- was empty, it would read every job of that state, and stay so.
--- `in_flows`: the flows of the jobs are locked before the first job is, and who is of which is said.
+-- Apply a path to jobs that stand where it begins: they leave the one place and enter the other, and the log has a row
+-- for all of them. What is not returned was refused. A column of equals that is never null comes as one value: unnest
+-- pads it.
 WITH clock AS MATERIALIZED (
     SELECT {now} AS now_ms
 ),
-locked AS MATERIALIZED (
-    SELECT id FROM holdfast_flow
-    WHERE :in_flows::boolean
-        AND id = ANY (ARRAY(SELECT flow_id FROM holdfast_node WHERE job_id = ANY (:job_id::uuid[])))
-    ORDER BY id
-    FOR UPDATE
-),
-moved AS (
-    UPDATE holdfast_job AS j
-    SET
-        state = :target,
-        version = j.version + :steps::integer,
-        attempt = j.attempt + :opens::integer,
-        tries = CASE WHEN :tries_reset::boolean THEN 0 ELSE j.tries + :tries_delta::integer END,
-        losses = j.losses + :losses::integer,
-        ready = :ready::boolean,
-        due_at_ms = CASE
-            WHEN :ready::boolean THEN greatest(j.changed_at_ms, clock.now_ms) + coalesce(m.delay_ms, 0)
-            ELSE j.due_at_ms
-        END,
-        lease_owner = CASE WHEN :keeps_lease::boolean THEN j.lease_owner END,
-        lease_until_ms = CASE WHEN :keeps_lease::boolean THEN j.lease_until_ms END,
-        changed_at_ms = greatest(j.changed_at_ms, clock.now_ms),
-        started_at_ms = CASE
-            WHEN :starts::boolean THEN greatest(j.changed_at_ms, clock.now_ms) ELSE j.started_at_ms
-        END,
-        finished_at_ms = CASE
-            WHEN :finishes::boolean THEN greatest(j.changed_at_ms, clock.now_ms)
-            WHEN :reopens::boolean THEN NULL
-            ELSE j.finished_at_ms
-        END,
-        -- The time that a job lay ended, and was brought back from, does not count against its expiry.
-        expires_at_ms = CASE
-            WHEN :reopens::boolean
-                THEN j.expires_at_ms + greatest(j.changed_at_ms, clock.now_ms) - j.finished_at_ms
-            WHEN :stale_after_ms::bigint IS NULL THEN j.expires_at_ms
-            ELSE greatest(j.changed_at_ms, clock.now_ms)
-                + coalesce(j.expires_at_ms - j.changed_at_ms, :stale_after_ms::bigint)
-        END,
-        cancel_requested = CASE WHEN :keeps_lease::boolean THEN j.cancel_requested END,
-        outcome = CASE WHEN :finishes::boolean THEN m.outcome ELSE coalesce(m.outcome, j.outcome) END
-    FROM clock, unnest(
-        :job_id::uuid[], :attempt::integer[], :delay_ms::bigint[], :reason::text[], :cause::text[],
-        :payload::text[], :outcome::text[], :digest::bytea[]
-    ) AS m (job_id, attempt, delay_ms, reason, cause, payload, outcome, digest)
-    WHERE j.id = m.job_id
-        AND j.attempt = m.attempt
-        AND j.state IS NOT DISTINCT FROM :source
-        AND j.lifecycle = :lifecycle
-        AND (:owner::text IS NULL OR (j.lease_owner = :owner AND j.lease_until_ms > clock.now_ms))
-        AND (SELECT count(*) FROM locked) >= 0
-    RETURNING
-        j.id, j.version, j.attempt, j.changed_at_ms, m.reason, m.cause, m.payload, m.digest
-),
-logged AS (
-    INSERT INTO holdfast_event ({new_event})
+member AS MATERIALIZED (
     SELECT
-        moved.id, moved.version - :steps::integer + step.n, step.type, step.from_state, step.to_state,
-        moved.changed_at_ms, :actor, moved.attempt - step.opens_later, moved.reason, moved.cause,
-        CASE WHEN step.n = :steps::integer THEN moved.payload END,
-        CASE WHEN step.n = :steps::integer THEN moved.digest END
+        id,
+        coalesce(attempt, (:attempt::integer[])[1]) AS attempt,
+        coalesce(version, (:version::integer[])[1]) AS version,
+        coalesce(tries, (:tries::integer[])[1]) AS tries,
+        coalesce(losses, (:losses::integer[])[1]) AS losses,
+        coalesce(changed_at_ms, (:changed_at_ms::bigint[])[1]) AS changed_at_ms,
+        coalesce(token, (:token::bigint[])[1]) AS token,
+        at, turn, started_at_ms, finished_at_ms, due_at_ms, expires_at_ms, delay_ms, reason, cause, payload, kept,
+        outcome, digest
+    FROM unnest(
+        :id::uuid[], :attempt::integer[], :version::integer[], :tries::integer[], :losses::integer[],
+        :changed_at_ms::bigint[], :token::bigint[], :at::integer[], :turn::integer[],
+        :started_at_ms::bigint[], :finished_at_ms::bigint[], :due_at_ms::bigint[], :expires_at_ms::bigint[],
+        :delay_ms::bigint[], :reason::text[], :cause::text[], :payload::text[], :kept::text[], :outcome::text[],
+        :digest::bytea[]
+    ) AS m (
+        id, attempt, version, tries, losses, changed_at_ms, token, at, turn, started_at_ms, finished_at_ms,
+        due_at_ms, expires_at_ms, delay_ms, reason, cause, payload, kept, outcome, digest
+    )
+),
+{leave},
+-- A place is asked for once there are rows: by then the transaction has an id, on whose age feed readers rely.
+place AS MATERIALIZED (
+    SELECT nextval('holdfast_log_pos') AS pos FROM (SELECT 1 FROM gone LIMIT 1) AS any_of_them
+),
+moved AS MATERIALIZED (
+    SELECT
+        gone.id, gone.prev, gone.owner, gone.until_ms, gone.asked,
+        gone.attempt + :opens::integer AS attempt,
+        gone.version + :steps::integer AS version,
+        CASE WHEN :tries_reset::boolean THEN 0 ELSE gone.tries + :tries_delta::integer END AS tries,
+        gone.losses + :lost::integer AS losses,
+        CASE WHEN :starts::boolean THEN timed.at_ms ELSE gone.started_at_ms END AS started_at_ms,
+        CASE
+            WHEN :finishes::boolean THEN timed.at_ms
+            WHEN NOT :reopens::boolean THEN gone.finished_at_ms
+        END AS finished_at_ms,
+        CASE WHEN :ready::boolean THEN timed.at_ms + coalesce(gone.delay_ms, 0) ELSE gone.due_at_ms END AS due_at_ms,
+        -- The time that a job lay ended, and was brought back from, does not count against its expiry.
+        CASE
+            WHEN :reopens::boolean THEN gone.expires_at_ms + timed.at_ms - gone.finished_at_ms
+            WHEN :stale_after_ms::bigint IS NULL THEN gone.expires_at_ms
+            ELSE timed.at_ms + coalesce(gone.expires_at_ms - gone.changed_at_ms, :stale_after_ms::bigint)
+        END AS expires_at_ms,
+        CASE WHEN :finishes::boolean THEN gone.outcome ELSE coalesce(gone.outcome, gone.kept) END AS outcome,
+        CASE WHEN gone.outcome IS NULL AND NOT :finishes::boolean THEN gone.kept_digest END AS outcome_digest,
+        place.pos, timed.at_ms, gone.reason, gone.cause, gone.payload, gone.digest
+    FROM clock
+    CROSS JOIN place
+    CROSS JOIN gone
+    -- A job never goes back in time, whatever the clock does.
+    CROSS JOIN LATERAL (SELECT greatest(clock.now_ms, gone.changed_at_ms) AS at_ms) AS timed
+),
+{enter},
+logged AS (
+    INSERT INTO holdfast_log (
+        pos, lifecycle, path, at_ms, times, actor, ids, prevs, attempts, versions, reasons, causes, payloads, digests{more}
+    )
+    SELECT
+        (SELECT pos FROM place), :lifecycle, :path, (SELECT now_ms FROM clock),
+        CASE WHEN max(at_ms) > (SELECT now_ms FROM clock) THEN array_agg(at_ms) END, :actor, array_agg(id),
+        array_agg(prev), array_agg(attempt), array_agg(version),
+        CASE WHEN count(reason) > 0 THEN array_agg(reason) END,
+        CASE WHEN count(cause) > 0 THEN array_agg(cause) END,
+        CASE WHEN count(payload) > 0 THEN array_agg(payload) END,
+        CASE WHEN count(digest) > 0 THEN array_agg(digest) END{and_more}
     FROM moved
-    CROSS JOIN unnest(:types::text[], :froms::text[], :tos::text[], :opens_later::integer[]) WITH ORDINALITY
-        AS step (type, from_state, to_state, opens_later, n)
+    HAVING count(*) > 0
 )
-SELECT
-    id, version,
-    (SELECT n.flow_id FROM holdfast_node AS n WHERE :in_flows::boolean AND n.job_id = moved.id) AS flow_id
-FROM moved
+SELECT id, version FROM moved

@@ -6,5 +6,5 @@ INSERT INTO holdfast_dead (
 SELECT
     id, changed_at_ms, :reason_code::text, :stage::text, :last_error::text, :attempts::integer, :last_owner::text,
     :last_lease_expires_at_ms::bigint, :fingerprint::text, coalesce(correlation_id, id::text)
-FROM holdfast_job
+FROM holdfast_jobs
 WHERE id = :job_id

@@ -6,7 +6,7 @@ ON CONFLICT (scope, key) DO UPDATE
 SET job_id = CASE
     WHEN EXISTS (
         SELECT 1
-        FROM holdfast_job AS j
+        FROM holdfast_jobs AS j
         WHERE j.id = held.job_id
             AND CASE :hold
                 WHEN 'while_live' THEN j.finished_at_ms IS NOT NULL

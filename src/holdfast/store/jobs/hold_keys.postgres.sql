@@ -9,16 +9,16 @@ FROM unnest(:scope::text[], :key::text[], :job_id::uuid[]) AS s (scope, key, job
 ORDER BY s.scope, s.key
 ON CONFLICT (scope, key) DO UPDATE
 SET job_id = CASE
-    WHEN EXISTS (
-        SELECT 1
-        FROM holdfast_job AS j, clock
+    -- Not EXISTS: planned while there are no jobs, it would read all of them.
+    WHEN (
+        SELECT CASE :hold::text
+            WHEN 'while_live' THEN j.finished_at_ms IS NOT NULL
+                AND (:window_ms::bigint IS NULL OR j.created_at_ms <= clock.now_ms - :window_ms::bigint)
+            WHEN 'window' THEN j.created_at_ms <= clock.now_ms - :window_ms::bigint
+            ELSE j.state = 'cleaned'
+        END
+        FROM holdfast_jobs AS j, clock
         WHERE j.id = held.job_id
-            AND CASE :hold::text
-                WHEN 'while_live' THEN j.finished_at_ms IS NOT NULL
-                    AND (:window_ms::bigint IS NULL OR j.created_at_ms <= clock.now_ms - :window_ms::bigint)
-                WHEN 'window' THEN j.created_at_ms <= clock.now_ms - :window_ms::bigint
-                ELSE j.state = 'cleaned'
-            END
     ) THEN excluded.job_id
     ELSE held.job_id
 END

@@ -108,9 +108,9 @@ class SqlJobs:
                 if row.command == Command.TAKE_OVER and len(jobs) < limit:
                     effect = effect_of(table, (row,))
                     script = self._dialect.take_over(
-                        row, effect, table.name, list(queues), table.policies.crash_budget, limit - len(jobs), owner
+                        row, effect, table, list(queues), table.policies.crash_budget, limit - len(jobs), owner
                     )
-                    taken = await self._driver.write(script, single=True)
+                    taken = await self._driver.write(script)
                     transitions.claimed(taken, (row,), "lease_expired")
                     jobs += taken
         return jobs
@@ -118,14 +118,30 @@ class SqlJobs:
     async def apply(
         self, changes: Sequence[Change], words: Sequence[Signal] = (), *, op_id: str | None = None
     ) -> Applied:
+        if op_id is None and not words and _is_single(changes):
+            [change] = changes
+            script = self._dialect.at_once(change, effect_of(change.lifecycle, change.path))
+            if script is not None:
+                return await self._apply_at_once(change, script)
+        return await self._apply_all(changes, words, op_id)
+
+    async def _apply_at_once(self, change: Change, script: Script[dict[str, int]]) -> Applied:
+        """One statement, without a transaction around it; what it does not move is looked for."""
+        versions = await self._driver.write(script, single=True)
+        transitions.applied([change], versions)
+        if len(versions) == len(change.moves):
+            return Applied(versions, [])
+        left = [move for move in change.moves if move.job_id not in versions]
+        applied = await self._apply_all([change._replace(moves=left)], (), None)
+        return Applied(versions | applied.versions, applied.refused)
+
+    async def _apply_all(self, changes: Sequence[Change], words: Sequence[Signal], op_id: str | None) -> Applied:
         ran = Ran()
         followed: list[Change] = []
         script = ran(self._apply(changes, words, followed))
         if op_id is not None:
             script = once(self._dialect, op_id, script, pack_applied, unpack_applied)
-            applied = await self._driver.write(script)
-        else:
-            applied = await self._driver.write(script, single=not words and _is_single(changes))
+        applied = await self._driver.write(script)
         if ran.has_run:
             transitions.applied(changes, applied.versions)
             transitions.applied(followed, [move.job_id for change in followed for move in change.moves])
@@ -146,7 +162,8 @@ class SqlJobs:
         return [lease.job_id for lease in leases if lease.job_id not in kept]
 
     async def let_go(self, owner: str, leases: Sequence[Lease]) -> None:
-        await self._touch("let_go", leases, owner=owner, now_ms=self._dialect.now())
+        if leases:
+            await self._driver.write(self._dialect.let_go(owner, leases), single=True, urgent=True)
 
     async def request_cancel(self, leases: Sequence[Lease], mode: str) -> list[str]:
         return await self._touch("request_cancel", leases, mode=mode)

@@ -2,9 +2,8 @@
 -- The lock makes the fence hold until the commit.
 INSERT INTO holdfast_artifact (job_id, name, attempt, at_ms, digest, size)
 SELECT id, :name::text, attempt, {now}, :digest::text, :size::bigint
-FROM holdfast_job
-WHERE id = :job_id AND attempt = :attempt::integer AND lease_owner = :owner AND lease_until_ms > {now}
-{share}
+FROM {fence}
+WHERE TRUE
 ON CONFLICT (job_id, name) DO UPDATE
 SET attempt = excluded.attempt, at_ms = excluded.at_ms, digest = excluded.digest, size = excluded.size
 RETURNING name

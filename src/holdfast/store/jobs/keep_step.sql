@@ -3,8 +3,7 @@
 INSERT INTO holdfast_step (job_id, name, number, attempt, at_ms, result)
 SELECT
     id, :name::text, (SELECT count(*) + 1 FROM holdfast_step AS s WHERE s.job_id = :job_id), attempt, {now}, :result::text
-FROM holdfast_job
-WHERE id = :job_id AND attempt = :attempt::integer AND lease_owner = :owner AND lease_until_ms > {now}
-{share}
+FROM {fence}
+WHERE TRUE
 ON CONFLICT (job_id, name) DO UPDATE SET attempt = excluded.attempt
 RETURNING number

@@ -1,7 +1,6 @@
 -- In how many milliseconds the first job of a lane is due.
 SELECT due_at_ms - {now}
-FROM holdfast_job {hint holdfast_job_ready}
-WHERE ready
-    AND queue = :queue AND lifecycle = :lifecycle AND state = :state AND turn = :turn AND gate = :gate
+FROM holdfast_ready
+WHERE queue = :queue AND lifecycle = :lifecycle AND state = :state AND turn = :turn AND gate = :gate
 ORDER BY due_at_ms, id
 LIMIT 1

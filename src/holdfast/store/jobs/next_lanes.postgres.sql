@@ -3,8 +3,8 @@
 WITH RECURSIVE lane AS (
     (
         SELECT queue, lifecycle, state, turn, gate, 1 AS number
-        FROM holdfast_job
-        WHERE ready AND (queue, lifecycle, state, turn, gate) > (:queue, :lifecycle, :state, :turn, :gate)
+        FROM holdfast_ready
+        WHERE (queue, lifecycle, state, turn, gate) > (:queue, :lifecycle, :state, :turn, :gate)
         ORDER BY queue, lifecycle, state, turn, gate
         LIMIT 1
     )
@@ -13,9 +13,8 @@ WITH RECURSIVE lane AS (
     FROM lane
     CROSS JOIN LATERAL (
         SELECT job.queue, job.lifecycle, job.state, job.turn, job.gate
-        FROM holdfast_job AS job
-        WHERE job.ready
-            AND (job.queue, job.lifecycle, job.state, job.turn, job.gate)
+        FROM holdfast_ready AS job
+        WHERE (job.queue, job.lifecycle, job.state, job.turn, job.gate)
             > (lane.queue, lane.lifecycle, lane.state, lane.turn, CASE WHEN lane.gate = '' THEN '' ELSE :last_gate END)
         ORDER BY job.queue, job.lifecycle, job.state, job.turn, job.gate
         LIMIT 1

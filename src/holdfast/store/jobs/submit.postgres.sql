@@ -40,11 +40,25 @@ spec AS MATERIALIZED (
 made AS (
     INSERT INTO holdfast_job ({new_job})
     SELECT
-        id, lifecycle, task, queue, priority, state, 1, 1, 0, max_tries, 0, ready,
-        coalesce(due_at_ms, now_ms + delay_ms), lease_ms, now_ms, now_ms, now_ms + expire_after_ms, keep_until_ms,
-        key_scope, key, correlation_id, trace_id, parent_id, tags, options, payload, turn, gate
+        id, lifecycle, task, queue, priority, state, turn, gate, max_tries, lease_ms, coalesce(due_at_ms, now_ms + delay_ms),
+        now_ms, now_ms + expire_after_ms, keep_until_ms, key_scope, key, correlation_id, trace_id, parent_id, tags,
+        options, payload, event_type, actor, reason, cause, event_payload, digest
     FROM clock, spec
+    RETURNING id, pos, lifecycle, queue, state, turn, gate, due_at_ms, created_at_ms, expires_at_ms
+),
+waiting AS (
+    INSERT INTO holdfast_rest (id, state, attempt, version, tries, losses, changed_at_ms, expires_at_ms, pos)
+    SELECT made.id, made.state, 1, 1, 0, 0, made.created_at_ms, made.expires_at_ms, made.pos
+    FROM made
+    JOIN spec ON spec.id = made.id
+    WHERE NOT spec.ready AND NOT :all_ready::boolean
 )
-INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt, reason, cause, payload, digest)
-SELECT id, 1, event_type, state, now_ms, actor, 1, reason, cause, event_payload, digest
-FROM clock, spec
+INSERT INTO holdfast_ready (
+    queue, lifecycle, state, turn, gate, due_at_ms, id, attempt, version, tries, losses, changed_at_ms, expires_at_ms, pos,
+    moved
+)
+SELECT
+    made.queue, made.lifecycle, made.state, made.turn, made.gate, made.due_at_ms, made.id, 1, 1, 0, 0, made.created_at_ms,
+    made.expires_at_ms, made.pos, FALSE
+FROM made
+WHERE :all_ready::boolean OR made.id = ANY (ARRAY(SELECT id FROM spec WHERE ready))

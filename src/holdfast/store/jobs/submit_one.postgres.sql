@@ -8,12 +8,22 @@ WITH clock AS MATERIALIZED (
 made AS (
     INSERT INTO holdfast_job ({new_job})
     SELECT
-        :id, :lifecycle, :task, :queue, :priority::integer, :state, 1, 1, 0, :max_tries::integer, 0, :ready::boolean,
-        coalesce(:due_at_ms::bigint, now_ms + :delay_ms::bigint), :lease_ms::integer, now_ms, now_ms,
+        :id, :lifecycle, :task, :queue, :priority::integer, :state, :turn::integer, :gate, :max_tries::integer,
+        :lease_ms::integer, coalesce(:due_at_ms::bigint, now_ms + :delay_ms::bigint), now_ms,
         now_ms + :expire_after_ms::bigint, :keep_until_ms::bigint, :key_scope, :key, :correlation_id, :trace_id,
-        :parent_id, :tags, :options, :payload, :turn::integer, :gate
+        :parent_id, :tags, :options, :payload, :event_type, :actor, :reason, :cause, :event_payload, :digest::bytea
     FROM clock
+    RETURNING id, pos, lifecycle, queue, state, turn, gate, due_at_ms, created_at_ms, expires_at_ms
+),
+waiting AS (
+    INSERT INTO holdfast_rest (id, state, attempt, version, tries, losses, changed_at_ms, expires_at_ms, pos)
+    SELECT id, state, 1, 1, 0, 0, created_at_ms, expires_at_ms, pos FROM made WHERE NOT :ready::boolean
 )
-INSERT INTO holdfast_event (job_id, seq, type, to_state, at_ms, actor, attempt, reason, cause, payload, digest)
-SELECT :id, 1, :event_type, :state, now_ms, :actor, 1, :reason, :cause, :event_payload, :digest::bytea
-FROM clock
+INSERT INTO holdfast_ready (
+    queue, lifecycle, state, turn, gate, due_at_ms, id, attempt, version, tries, losses, changed_at_ms, expires_at_ms, pos,
+    moved
+)
+SELECT
+    queue, lifecycle, state, turn, gate, due_at_ms, id, 1, 1, 0, 0, created_at_ms, expires_at_ms, pos, FALSE
+FROM made
+WHERE :ready::boolean

@@ -22,8 +22,8 @@ from holdfast.store.port.graph import FlowRow, Graph, NewNode, NodeRow, Parent, 
 from holdfast.store.port.jobs import Applied, Jobs, Lease, Refusal, Signal, Stand, Submitted
 from holdfast.store.port.kept import Artifact, Kept
 from holdfast.store.port.log import Feed, Log, Origin
-from holdfast.store.port.reads import Attempt, Dead, Filter, Page, Reads, Retained, Seen, SignalRow
-from holdfast.store.port.store import Schema, Store
+from holdfast.store.port.reads import Attempt, Dead, Filter, Page, Reads, Retained, Seen, SignalRow, Trail
+from holdfast.store.port.store import Planned, Schema, Store
 from holdfast.store.port.upkeep import PurgeRow, SealRow, Upkeep
 from holdfast.store.port.wakeups import Wakeups
 
@@ -63,6 +63,7 @@ __all__ = [
     "Parent",
     "Pause",
     "Plan",
+    "Planned",
     "PurgeRow",
     "Queues",
     "Reads",
@@ -80,6 +81,7 @@ __all__ = [
     "Stopped",
     "Store",
     "Submitted",
+    "Trail",
     "Upkeep",
     "VersionError",
     "Wakeups",

@@ -9,6 +9,7 @@ from holdfast.kernel.event import Event
 from holdfast.kernel.graph.joins import Joins
 from holdfast.kernel.job import Job
 from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.proof.chain import BackLink
 from holdfast.store.port.upkeep import PurgeRow, SealRow
 
 
@@ -40,6 +41,20 @@ class Seen(NamedTuple):
     job: Job
     table: Lifecycle | None
     progress: list[SignalRow]
+
+
+class Trail(NamedTuple):
+    """A job, its events, and how the log's rows lead from where it stands back to its first event."""
+
+    job: Job
+    """Its state is None where it stands nowhere."""
+    events: list[Event]
+    links: list[BackLink]
+    stands_at: int | None
+    """The row of the log that the place where it stands names."""
+    due_at_ms: int
+    """As it was submitted, and so the next."""
+    expires_at_ms: int | None
 
 
 class Attempt(NamedTuple):
@@ -152,6 +167,22 @@ class Reads(Protocol):
 
     def all_events(self, *, after: str = "", batch: int = 5000) -> AsyncIterator[list[Event]]:
         """Every event by (job id, seq), in batches."""
+        ...
+
+    def trails(self, *, after: str = "", batch: int = 4000) -> AsyncIterator[list[Trail]]:
+        """Every job by id with its events, in batches: for the audit."""
+        ...
+
+    async def trails_of(self, job_ids: Collection[str]) -> list[Trail]:
+        """Those of these jobs that exist, in no particular order."""
+        ...
+
+    async def parts_upto(self, pos: int) -> int:
+        """How often the rows of the log up to a position name a job, first events aside."""
+        ...
+
+    async def misplaced(self) -> list[tuple[str | None, str]]:
+        """(job id, what is wrong) of what stands in several places, or where it does not belong."""
         ...
 
     async def log(self, after: int, limit: int) -> list[Event]:

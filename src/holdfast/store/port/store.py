@@ -50,6 +50,15 @@ class Schema(NamedTuple):
             raise refusal
 
 
+class Planned(NamedTuple):
+    """A migration that a database lacks: what it would move, and for about how long."""
+
+    name: str
+    jobs: int
+    events: int
+    about_s: int
+
+
 class Store(Protocol):
     """Jobs and events, the only writer of both. `holdfast.testing.store_conformance` holds every store to it.
 
@@ -90,6 +99,10 @@ class Store(Protocol):
 
     async def migrate(self) -> list[str]:
         """Bring the schema up to date and return the names of the migrations that were applied."""
+        ...
+
+    async def plan(self) -> list[Planned]:
+        """What `migrate` would apply, by reading alone."""
         ...
 
     async def schema(self) -> Schema:

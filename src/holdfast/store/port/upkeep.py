@@ -84,14 +84,3 @@ class Upkeep(Protocol):
     async def named_blobs(self, digests: Sequence[str]) -> set[str]:
         """Which of these blobs some row names: all others are nobody's."""
         ...
-
-    async def ensure_partitions(self, now_ms: int | None = None, weeks: int = 4) -> list[str]:
-        """Make the log's partitions for this week and the coming ones; the names of those that are new.
-
-        A week that cannot have one, since the default partition holds rows of it, goes on without.
-        """
-        ...
-
-    async def drop_partitions(self, now_ms: int | None = None) -> list[str]:
-        """Drop the partitions of past weeks that retention has emptied; their names."""
-        ...

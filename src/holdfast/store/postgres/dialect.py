@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from holdfast.kernel.job import Job, text_digest
-from holdfast.kernel.lifecycle import Transition
-from holdfast.kernel.move import Change, Effect
+from holdfast.kernel.lifecycle import Lifecycle, Transition
+from holdfast.kernel.log import SPAN, LogRow, path_text
+from holdfast.kernel.move import Change, Effect, Move
 from holdfast.store.dialect import (
     ClaimFrom,
     EndedNode,
@@ -20,6 +21,21 @@ from holdfast.store.dialect import (
     of_effect,
 )
 from holdfast.store.port import FlowRow, Lease, Signal
+from holdfast.store.postgres.hands import (
+    AT,
+    ATTEMPT,
+    DUE,
+    EQUALS,
+    LIFECYCLE,
+    MOVED,
+    OWNER,
+    READY,
+    ROW,
+    SIZE,
+    STATE,
+    TOKEN,
+    Hands,
+)
 from holdfast.store.script import Query, Script
 
 ALIKE = {"lifecycle", "task", "queue", "priority", "state", "ready", "max_tries", "lease_ms", "delay_ms"}
@@ -35,12 +51,17 @@ def _column(values: Sequence[Any], alike: bool = False) -> Sequence[Any] | None:
     return values[:1] if alike and values.count(first) == len(values) else values
 
 
-def _path(path: tuple[Transition, ...]) -> dict[str, Any]:
-    return {
-        "types": [row.event for row in path],
-        "froms": [row.source.value for row in path],
-        "tos": [row.target.value for row in path],
-    }
+def _masks(rows: Sequence[Any]) -> dict[str, Any]:
+    """Which bits of which leases these jobs are."""
+    masks: dict[int, list[str]] = {}
+    for row in rows:
+        token, at = row[TOKEN], row[AT]
+        mask = masks.get(token)
+        if mask is None:
+            mask = masks[token] = ["0"] * row[SIZE]
+        mask[at] = "1"
+    tokens = sorted(masks)
+    return {"tokens": tokens, "masks": ["".join(masks[token]) for token in tokens]}
 
 
 class PostgresDialect:
@@ -48,12 +69,19 @@ class PostgresDialect:
 
     def __init__(self, clock: Callable[[], int] | None = None) -> None:
         self._clock = clock
+        self._hands = Hands()
 
     def now(self) -> int | None:
         return self._clock() if self._clock else None
 
     def is_missing_table(self, error: Exception) -> bool:
         return getattr(error, "sqlstate", None) == "42P01"
+
+    def row(self, row: Sequence[Any]) -> LogRow:
+        return LogRow._make(row)
+
+    def bytes_of(self, value: Any) -> bytes | None:
+        return value  # type: ignore[no-any-return] # the driver makes them
 
     def array(self, values: Sequence[Any]) -> Any:
         return list(values)
@@ -73,7 +101,9 @@ class PostgresDialect:
         columns = [
             _column(values, name in ALIKE) for name, values in zip(NewJob._fields, zip(*jobs, strict=True), strict=True)
         ]
-        yield Query("submit", {"now_ms": self.now(), **dict(zip(NewJob._fields, columns, strict=True))})
+        all_ready = all(job.ready for job in jobs)
+        params = {"now_ms": self.now(), "all_ready": all_ready, **dict(zip(NewJob._fields, columns, strict=True))}
+        yield Query("submit", params)
 
     def hold_keys(
         self, keys: Sequence[tuple[str, str, str]], hold: str, window_ms: int | None
@@ -106,81 +136,122 @@ class PostgresDialect:
                 "gate": lane.gate,
                 "floor_due_ms": claim_from.due_at_ms,
                 "floor_id": claim_from.id,
-                "limit": limit,
+                "limit": min(limit, SPAN // effect.steps),
                 "target": effect.target,
                 "steps": effect.steps,
                 "tries": effect.tries_delta,
                 "starts": effect.starts,
                 "stale_after_ms": effect.stale_after_ms,
                 "owner": owner,
-                **_path(path),
+                "path": path_text(path),
             },
         )
-        return [Job._make(row) for row in rows]
+        return self._hands.take(rows)
 
     def take_over(
         self,
         row: Transition,
         effect: Effect,
-        lifecycle: str,
+        table: Lifecycle,
         queues: Sequence[str],
         budget: int,
         limit: int,
         owner: str,
     ) -> Script[list[Job]]:
-        rows = yield Query(
-            "take_over",
-            {
-                "now_ms": self.now(),
-                "queues": list(queues),
-                "lifecycle": lifecycle,
-                "source": effect.source,
-                "target": effect.target,
-                "type": row.event,
-                "tries": effect.tries_delta,
-                "losses": effect.losses,
-                "starts": effect.starts,
-                "stale_after_ms": effect.stale_after_ms,
-                "crash_budget": budget,
-                "limit": limit,
-                "owner": owner,
-            },
-        )
-        return [Job._make(row) for row in rows]
+        params = {"now_ms": self.now(), "queues": list(queues), "lifecycle": table.name, "source": effect.source}
+        found = yield Query("lapsed_members", params | {"crash_budget": budget, "limit": limit})
+        moves = {row[0]: Move(row[0], row[ATTEMPT], reason="lease_expired") for row in found}
+        change = Change(table, (row,), owner, list(moves.values()))
+        if not found:
+            return []
+        taken = yield from self._move(change, effect, [(row, moves[row[0]]) for row in found], heir=owner)
+        return self._hands.take((yield Query("places", {"ids": list(taken)})))
+
+    def at_once(self, change: Change, effect: Effect) -> Script[dict[str, int]] | None:
+        if change.owner is None or len(change.moves) * effect.steps > SPAN:
+            return None
+        known = self._hands.of(change, effect.source)
+        # Who stays under a lease takes a new one, and each of these is a statement of its own.
+        alone = not effect.keeps_lease or len({row[TOKEN] for row, _ in known}) == 1
+        return self._move(change, effect, known) if alone and len(known) == len(change.moves) else None
 
     def apply(self, change: Change, effect: Effect, flows: dict[str, str] | None = None) -> Script[dict[str, int]]:
-        ids, attempts, delays, reasons, causes, payloads, raw_outcomes, _, _ = zip(*change.moves, strict=True)
-        outcomes = _column(raw_outcomes)
-        later = [sum(row.opens_attempt for row in change.path[i + 1 :]) for i in range(effect.steps)]
-        rows = yield Query(
-            "apply",
-            {
-                "now_ms": self.now(),
-                "lifecycle": change.lifecycle.name,
-                **of_effect(effect),
-                "owner": change.owner,
-                "actor": change.actor,
-                "job_id": ids,
-                "attempt": attempts,
-                "delay_ms": delays if effect.ready else None,
-                "reason": _column(reasons),
-                "cause": _column(causes),
-                "payload": _column(payloads),
-                "outcome": outcomes,
-                "digest": outcomes and [text_digest(outcome) for outcome in outcomes],
-                "opens_later": later,
-                "in_flows": flows is not None,
-                **_path(change.path),
-            },
-        )
         if flows is not None:
-            flows.update((job_id, flow_id) for job_id, _, flow_id in rows if flow_id is not None)
-        return {job_id: version for job_id, version, _ in rows}
+            rows = yield Query("lock_flows", {"ids": sorted(move.job_id for move in change.moves)})
+            flows.update(rows)
+        moved: dict[str, int] = {}
+        if change.owner is not None and (known := self._hands.of(change, effect.source)):
+            moved = yield from self._move(change, effect, known)
+            if len(moved) == len(change.moves):
+                return moved
+        left = {move.job_id: move for move in reversed(change.moves) if move.job_id not in moved}
+        groups: dict[Any, list[tuple[Any, Move]]] = {}
+        for row in (yield Query("places", {"ids": sorted(left)})):
+            move = left[row[0]]
+            if row[ATTEMPT] != move.attempt or row[STATE] != effect.source or row[LIFECYCLE] != change.lifecycle.name:
+                continue
+            if change.owner is not None and row[OWNER] != change.owner:
+                continue
+            token = row[TOKEN] if effect.keeps_lease else row[TOKEN] is None
+            groups.setdefault((row[READY], token), []).append((row, move))
+        for members in groups.values():
+            moved |= yield from self._move(change, effect, members)
+        return moved
+
+    def _move(
+        self, change: Change, effect: Effect, members: list[tuple[Any, Move]], heir: str | None = None
+    ) -> Script[dict[str, int]]:
+        """Move jobs that all stand in the same kind of place."""
+        most = SPAN // effect.steps
+        tokens = {row[TOKEN] for row, _ in members} if effect.keeps_lease else set()
+        if len(members) > most or len(tokens) > 1:
+            moved: dict[str, int] = {}
+            for token in tokens or [None]:
+                some = [member for member in members if token is None or member[0][TOKEN] == token]
+                for at in range(0, len(some), most):
+                    moved |= yield from self._move(change, effect, some[at : at + most], heir)
+            return moved
+        first = members[0][0]
+        place = "ready" if first[READY] else "rest" if first[TOKEN] is None else "lease"
+        goal = "ready" if effect.ready else "lease" if effect.keeps_lease else "rest"
+        rows = [row for row, _ in members]
+        columns = dict(zip(MOVED, zip(*[ROW(row) for row in rows], strict=True), strict=True))
+        moves = dict(zip(Move._fields, zip(*[move for _, move in members], strict=True), strict=True))
+        outcomes = _column(moves["outcome"])
+        params = {
+            "now_ms": self.now(),
+            "lifecycle": change.lifecycle.name,
+            **of_effect(effect),
+            "lost": effect.losses,
+            "owner": change.owner,
+            "heir": heir,
+            "actor": change.actor,
+            "path": path_text(change.path),
+            **{name: _column(values, name in EQUALS) for name, values in columns.items()},
+            "delay_ms": moves["delay_ms"] if effect.ready else None,
+            "reason": _column(moves["reason"]),
+            "cause": _column(moves["cause"]),
+            "payload": _column(moves["payload"]),
+            "outcome": outcomes,
+            "digest": outcomes and [text_digest(outcome) for outcome in outcomes],
+        }
+        if place == "ready":
+            params["due_at_ms"] = [row[DUE] for row in rows]
+        if place == "lease":
+            params |= _masks(rows)
+        answer = yield Query(f"apply@{place}+{goal}", params)
+        if place == "lease":
+            self._hands.drop(row[0] for row in rows)
+        return {row[0]: row[1] for row in answer}
 
     def renew(self, owner: str, leases: Sequence[Lease], beat: bool, ttl_ms: int) -> Script[set[str]]:
-        params = {"now_ms": self.now(), "owner": owner, "beat": beat, "ttl_ms": ttl_ms}
+        params = {"now_ms": self.now(), "owner": owner, "beat": beat, "ttl_ms": ttl_ms, "ends": False}
         rows = yield Query("renew", params | self.leases(leases))
         return {row[0] for row in rows}
+
+    def let_go(self, owner: str, leases: Sequence[Lease]) -> Script[None]:
+        params = {"now_ms": self.now(), "owner": owner, "beat": False, "ttl_ms": 0, "ends": True}
+        yield Query("renew", params | self.leases(leases))
 
     def add_nodes(self, nodes: Sequence[NodeColumns], edges: Sequence[tuple[str, str]]) -> Script[None]:
         columns = map(_column, zip(*nodes, strict=True))
@@ -210,5 +281,9 @@ class PostgresDialect:
         waiting = [Waiting(*row) for row in rows if row[0] is not None]
         return Tallied(waiting, [FlowRow(*row[1:7]) for row in rows if row[0] is None])
 
-    def promote(self, now_ms: int, limit: int) -> Script[int]:
-        return len((yield Query("promote", {"now_ms": now_ms, "limit": limit})))
+    def turns(self, turns: Mapping[str, int]) -> dict[str, Any]:
+        ids = sorted(turns)
+        return {"job_id": ids, "turn": [turns[job_id] for job_id in ids]}
+
+    def erased(self, row: LogRow) -> dict[str, Any]:
+        return row._asdict()

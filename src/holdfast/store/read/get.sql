@@ -1,4 +1,4 @@
 -- One job.
 SELECT {job}
-FROM holdfast_job
+FROM holdfast_jobs
 WHERE id = :id

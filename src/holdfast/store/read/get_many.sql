@@ -1,4 +1,4 @@
 -- Several jobs by id.
 SELECT {job}
-FROM holdfast_job
+FROM holdfast_jobs
 WHERE id {in :ids::uuid[]}

@@ -1,2 +1,4 @@
--- The highest position of the log.
-SELECT coalesce(max(pos), 0) FROM holdfast_event
+-- The last row's place.
+SELECT coalesce(max(pos), 0) FROM (
+    SELECT max(pos) AS pos FROM holdfast_log UNION ALL SELECT max(pos) FROM holdfast_job
+) AS ends

@@ -13,9 +13,12 @@ from uuid import UUID
 from holdfast.kernel.job import Job
 from holdfast.store.port import Filter, Page
 from holdfast.store.script import Query, Script
-from holdfast.store.statements import FILTERS, WALKS
+from holdfast.store.statements import FILTERS, STANDS, WALKS
 
 FIRST_STRETCH = 200
+FEW = 20_000
+"""As many jobs that stand elsewhere than at rest are looked through, rather than walked to."""
+
 GROWTH = 8
 NARROW = ("parent_id", "key", "correlation_id")
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
@@ -35,9 +38,26 @@ def walk(where: Filter, limit: int, before: str, steps: int) -> Script[Walked]:
     low, high = _bounds(where.id_prefix)
     found = []
     for state in states:
-        walked = yield from _along(_equal(where, state), limit, min(before, high), low, max(1, steps // len(states)))
-        found.append(walked)
+        stretch = (limit, min(before, high), low)
+        place = (*stretch, max(1, steps // len(states)))
+        equal = _equal(where, state)
+        if state is None:
+            found.append((yield from _along(equal, *place)))
+            continue
+        [(standing,)] = yield Query("standing", {"cap": FEW + 1})
+        if standing > FEW:
+            found.append((yield from _along(equal, *place, stands=True)))
+        else:
+            found.append((yield from _along(equal, *place)))
+            found.append((yield from _standing(equal, *stretch)))
     return joined(found)
+
+
+def _standing(equal: Mapping[str, Any], limit: int, before: str, low: str) -> Script[Walked]:
+    """Those that can be claimed or are held."""
+    others = [name for name in FILTERS if name in equal and name != "state"]
+    params = {**equal, "before": before, "low": low, "most": 2**31, "limit": limit + 1}
+    return _walked((yield Query("+".join(["standing_list@standing", *others]), params)), limit, None)
 
 
 def joined(walks: Iterable[Walked]) -> Walked:
@@ -53,9 +73,11 @@ def page(walked: Walked, limit: int) -> Page:
     return Page(jobs[:limit], jobs[limit - 1].id if len(jobs) > limit else walked.to)
 
 
-def _along(equal: Mapping[str, Any], limit: int, before: str, low: str, steps: int) -> Script[Walked]:
+def _along(
+    equal: Mapping[str, Any], limit: int, before: str, low: str, steps: int, *, stands: bool = False
+) -> Script[Walked]:
     """One walk. With one job more than the limit it stops, and knows that there are more."""
-    ways = _ways(equal)
+    ways = _ways({name: value for name, value in equal.items() if not stands or name != "state"})
     if len(ways) == 1 and not _others(ways[0], equal):
         rows = yield _stretch(ways[0], equal, before, low, limit + 1, limit + 1)
         return _walked(rows, limit, None)
@@ -64,7 +86,7 @@ def _along(equal: Mapping[str, Any], limit: int, before: str, low: str, steps: i
     while True:
         way, reached = yield from _sparsest(ways, equal, before, low, stretch)
         # Twice as far as it should be: some may have come in between since.
-        rows += yield _stretch(way, equal, before, reached or low, limit + 1 - len(rows), 2 * stretch + 1)
+        rows += yield _stretch(way, equal, before, reached or low, limit + 1 - len(rows), 2 * stretch + 1, stands)
         steps -= stretch
         if reached is None or steps <= 0 or len(rows) > limit:
             return _walked(rows, limit, reached)
@@ -85,9 +107,12 @@ def _sparsest(
     return way, reached[way]
 
 
-def _stretch(way: str, equal: Mapping[str, Any], before: str, low: str, limit: int, reach: int) -> Query:
+def _stretch(
+    way: str, equal: Mapping[str, Any], before: str, low: str, limit: int, reach: int, stands: bool = False
+) -> Query:
     params = {**equal, "before": before, "low": low, "limit": limit, "reach": reach}
-    return Query("+".join([f"list@{way}", *_others(way, equal)]), params)
+    others = [STANDS if stands and name == "state" else name for name in _others(way, equal)]
+    return Query("+".join([f"list@{way}", *others]), params)
 
 
 def _ways(equal: Mapping[str, Any]) -> list[str]:

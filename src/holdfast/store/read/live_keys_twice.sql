@@ -1,12 +1,13 @@
 -- Live jobs that share a key.
-SELECT j.key_scope, j.key, j.id
-FROM holdfast_job AS j
+WITH live AS (
+    SELECT key_scope, key, id
+    FROM holdfast_job AS j
+    WHERE key_scope IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM holdfast_rest AS r WHERE r.id = j.id AND r.finished_at_ms IS NOT NULL)
+)
+SELECT live.key_scope, live.key, live.id
+FROM live
 INNER JOIN (
-    SELECT key_scope, key
-    FROM holdfast_job
-    WHERE key_scope IS NOT NULL AND finished_at_ms IS NULL
-    GROUP BY key_scope, key
-    HAVING count(*) > 1
-) AS twice ON twice.key_scope = j.key_scope AND twice.key = j.key
-WHERE j.finished_at_ms IS NULL
-ORDER BY j.key_scope, j.key, j.id
+    SELECT key_scope, key FROM live GROUP BY key_scope, key HAVING count(*) > 1
+) AS twice ON twice.key_scope = live.key_scope AND twice.key = live.key
+ORDER BY live.key_scope, live.key, live.id

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.kernel.event import Event
+from holdfast.kernel.log import SPAN, LogRow
 from holdfast.store.port import Origin
+from holdfast.store.read.rows import ROWS, later, more_rows, traced
 from holdfast.store.script import Query, Script, rows_of
 
 if TYPE_CHECKING:
@@ -23,35 +25,54 @@ class FeedReader:
     def __init__(self, driver: Driver, after: int) -> None:
         self.position = after
         self._driver = driver
-        self._settled = after
-        self._mark: tuple[int, int] | None = None  # a transaction id, and the position that it will settle
         self._alone = driver.dialect.name == "sqlite"
+        self._row = after - after % SPAN - 1
+        """All rows up to here were read; `after` may be in the middle of the next one."""
+        self._settled = 0
+        self._mark: tuple[int, int] | None = None  # a transaction id, and the row that it will settle
+        self._left: list[Event] = []
+        self._many = ROWS
 
     async def next(self, limit: int = 1000) -> list[Event]:
-        rows = await self._driver.read(rows_of("feed", {"after": self.position, "limit": limit}))
-        if not rows:
-            return []
-        xmin = rows[0][0]
-        events = [Event._make(row[1:]) for row in rows]
-        if not self._alone:
-            if self._mark and xmin >= self._mark[0]:
-                self._settled, self._mark = self._mark[1], None
-            safe = self._safe(events)
-            if safe < len(events) and self._mark is None:
-                [self._mark] = await self._driver.read(rows_of("feed_mark"))
-            events = events[:safe]
+        while len(self._left) < limit and await self._read():
+            pass
+        events, self._left = self._left[:limit], self._left[limit:]
         if events:
             self.position = events[-1].pos
         return events
 
-    def _safe(self, events: list[Event]) -> int:
-        """How many of these events may be passed on."""
-        expected = self.position + 1
-        for i, event in enumerate(events):
-            if event.pos != expected and event.pos > self._settled:
+    async def _read(self) -> bool:
+        """Read on; whether there may be more."""
+        events, rows, safe = await self._driver.read(self._script())
+        self._left += events
+        if safe < rows and self._mark is None:
+            [self._mark] = await self._driver.read(rows_of("feed_mark"))
+            return True  # what was under way may have ended by now
+        full = rows == safe == self._many
+        self._many = more_rows(len(events)) if full else ROWS
+        return full
+
+    def _script(self) -> Script[tuple[list[Event], int, int]]:
+        dialect = self._driver.dialect
+        found = yield Query("feed", {"after": self._row, "limit": self._many})
+        rows = [dialect.row(row[1:]) for row in found]
+        if found and self._mark and found[0][0] >= self._mark[0]:
+            self._settled, self._mark = self._mark[1], None
+        safe = len(rows) if self._alone else self._safe(rows)
+        events = yield from traced(dialect, list(later(rows[:safe], self.position)))
+        if safe:
+            self._row = rows[safe - 1].pos
+        return events, len(rows), safe
+
+    def _safe(self, rows: list[LogRow]) -> int:
+        """How many of these rows may be passed on."""
+        expected = max(self._row - self._row % SPAN + SPAN, SPAN)
+        for i, row in enumerate(rows):
+            # What stands between the places of rows was moved here from elsewhere, all at once.
+            if row.pos != expected and row.pos > self._settled and not row.pos % SPAN:
                 return i
-            expected = event.pos + 1
-        return len(events)
+            expected = row.pos - row.pos % SPAN + SPAN
+        return len(rows)
 
 
 class SqlLog:
@@ -76,5 +97,8 @@ class SqlLog:
 
 def _end(*, alone: bool) -> Script[int]:
     [(sealed,)] = yield Query("sealed_pos")
-    [(high, count)] = yield Query("log_end", {"after": sealed})
-    return int(high) if alone or high - sealed == count else int(sealed)
+    row = sealed - sealed % SPAN
+    [(high, count)] = yield Query("log_end", {"after": row})
+    if not high:
+        return 0
+    return max(int(high) + SPAN - 1, sealed) if alone or high - row == count * SPAN else int(sealed)

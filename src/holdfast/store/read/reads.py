@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,11 @@ from holdfast.kernel.event import PROGRESS, Event
 from holdfast.kernel.graph.joins import FlowStands, JoinEdge, JoinNode, Joins
 from holdfast.kernel.job import Job, is_id
 from holdfast.kernel.lifecycle import Lifecycle
+from holdfast.kernel.log import SPAN, expand, steps_of
 from holdfast.kernel.state import LEASED, Canonical
-from holdfast.store.port import Attempt, Dead, Filter, Page, PurgeRow, Retained, SealRow, Seen, SignalRow
+from holdfast.store.port import Attempt, Dead, Filter, Page, PurgeRow, Retained, SealRow, Seen, SignalRow, Trail
 from holdfast.store.read.listing import FIRST_ID, LAST_ID, Walked, joined, page, walk
+from holdfast.store.read.rows import behind, histories, later, traced, trail
 from holdfast.store.script import Query, Script, rows_of
 
 if TYPE_CHECKING:
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
 STEPS = 20_000
 """As many jobs as this are passed over in one read, which takes some tens of milliseconds."""
+
+
+MOST_LATELY = 100_000
+"""As many rows are looked through for what happened lately."""
 
 
 class SqlReads:
@@ -58,31 +65,50 @@ class SqlReads:
         return [Job._make(row) for row in await self._rows("get_many", ids=ids)]
 
     async def counts(self, *, cap: int = 10_000) -> dict[tuple[str, str], int]:
-        found = {}
+        found: Counter[tuple[str, str]] = Counter()
+        for lifecycle, state, count in await self._rows("counts_standing", cap=cap):
+            found[lifecycle, state] += count
         for state in map(str, Canonical):
-            ends = {"before": LAST_ID, "low": FIRST_ID, "cap": cap}
-            for lifecycle, count in await self._rows("counts@state", state=state, **ends):
-                found[lifecycle, state] = count
-        return found
+            for lifecycle, count in await self._rows("counts_resting", state=state, cap=cap):
+                found[lifecycle, state] += count
+        return dict(found)
 
     async def events_since(self, types: Collection[str], since_ms: int, *, cap: int = 10_000) -> dict[str, int]:
-        found = {}
-        for type in dict.fromkeys(types):
-            [(found[type],)] = await self._rows("events_since", type=type, since_ms=since_ms, cap=cap)
+        found = dict.fromkeys(types, 0)
+        for path, jobs in await self._rows("lately", since_ms=since_ms, most=MOST_LATELY):
+            for step in steps_of(path):
+                if step.type in found:
+                    found[step.type] = min(found[step.type] + int(jobs), cap)
         return found
 
     async def events(self, job_id: str) -> list[Event]:
-        rows = await self._rows("events", job_id=job_id) if is_id(job_id) else []
-        return [Event._make(row) for row in rows]
+        return (await self._driver.read(self._histories([job_id]))).get(job_id, []) if is_id(job_id) else []
+
+    def _histories(self, job_ids: list[str]) -> Script[dict[str, list[Event]]]:
+        found = yield from histories(self._driver.dialect, job_ids)
+        events = yield from traced(self._driver.dialect, [event for events in found.values() for event in events])
+        by_job: dict[str, list[Event]] = {}
+        for event in events:
+            by_job.setdefault(event.job_id, []).append(event)
+        return by_job
 
     async def events_by_type(self, type: str, *, since_ms: int = 0, limit: int = 100) -> list[Event]:
-        rows = await self._rows("events_by_type", type=type, since_ms=since_ms, limit=limit)
-        return [Event._make(row) for row in rows]
+        return await self._driver.read(self._lately(type, since_ms, limit))
+
+    def _lately(self, type: str, since_ms: int, limit: int) -> Script[list[Event]]:
+        dialect = self._driver.dialect
+        rows = yield Query("rows_lately", {"type": type, "since_ms": since_ms, "limit": limit})
+        events = [event for row in rows for event in expand(dialect.row(row)) if event.type == type]
+        return (yield from traced(dialect, events[:limit]))
 
     async def events_by_correlation(self, correlation_id: str, *, limit: int = 1000) -> list[Event]:
+        return await self._driver.read(self._correlated(correlation_id, limit))
+
+    def _correlated(self, correlation_id: str, limit: int) -> Script[list[Event]]:
         own = correlation_id if is_id(correlation_id) else LAST_ID
-        rows = await self._rows("events_by_correlation", correlation_id=correlation_id, id=own, limit=limit)
-        return [Event._make(row) for row in rows]
+        rows = yield Query("correlated", {"correlation_id": correlation_id, "id": own, "limit": limit})
+        found = yield from self._histories([row[0] for row in rows])
+        return sorted((event for events in found.values() for event in events), key=lambda event: event.pos)[:limit]
 
     async def attempts(self, job_id: str) -> list[Attempt]:
         return attempts_of(await self.events(job_id))
@@ -122,14 +148,28 @@ class SqlReads:
             after = jobs[-1].id
 
     async def all_events(self, *, after: str = FIRST_ID, batch: int = 5000) -> AsyncIterator[list[Event]]:
-        seq = 2**31 - 1
-        while rows := await self._rows("all_events", job_id=after, seq=seq, limit=batch):
-            events = [Event(*row) for row in rows]
-            yield events
-            after, seq = events[-1].job_id, events[-1].seq
+        async for jobs in self.all_jobs(after=after, batch=max(1, batch // 4)):
+            found = await self._driver.read(histories(self._driver.dialect, [job.id for job in jobs]))
+            yield [event for job in jobs for event in found.get(job.id, [])]
+
+    async def trails(self, *, after: str = FIRST_ID, batch: int = 4000) -> AsyncIterator[list[Trail]]:
+        while rows := await self._rows("trails", after=after, limit=batch):
+            yield await self._driver.read(trail(self._driver.dialect, rows))
+            after = rows[-1][0]
+
+    async def trails_of(self, job_ids: Collection[str]) -> list[Trail]:
+        ids = self._driver.dialect.array([job_id for job_id in job_ids if is_id(job_id)])
+        return await self._driver.read(trail(self._driver.dialect, await self._rows("trails_of", ids=ids)))
+
+    async def parts_upto(self, pos: int) -> int:
+        [(count,)] = await self._rows("parts_upto", upto=pos)
+        return int(count)
+
+    async def misplaced(self) -> list[tuple[str | None, str]]:
+        return [tuple(row) for row in await self._rows("misplaced")]
 
     async def log(self, after: int, limit: int) -> list[Event]:
-        return [Event(*row) for row in await self._rows("log", after=after, limit=limit)]
+        return await self._driver.read(behind(self._driver.dialect, after, limit))
 
     async def seals(self, after: int = 0, limit: int = 1000) -> list[SealRow]:
         return [SealRow._make(row) for row in await self._rows("seals", after=after, limit=limit)]
@@ -138,12 +178,22 @@ class SqlReads:
         return [SealRow._make(row) for row in await self._rows("seal_headers", after=after, limit=limit)]
 
     async def last_pos(self) -> int:
-        [(pos,)] = await self._rows("last_pos")
-        return int(pos)
+        for row in await self._rows("last_row"):
+            for event in reversed(list(expand(self._driver.dialect.row(row)))):
+                return event.pos
+        return 0
 
     async def unsealed(self, after: int) -> int:
-        [(count,)] = await self._rows("unsealed", after=after)
-        return int(count)
+        return await self._driver.read(self._unsealed(after))
+
+    def _unsealed(self, after: int) -> Script[int]:
+        """Of the row that the place is in, what stands behind it; of all others, everything."""
+        dialect = self._driver.dialect
+        first = yield Query("rows", {"after": after - SPAN, "limit": 1})
+        rows = [row for row in map(dialect.row, first) if row.pos <= after]
+        counts = yield Query("unsealed", {"after": after})
+        count = sum(int(jobs) * len(steps_of(path)) for path, jobs in counts)
+        return count + sum(1 for _ in later(rows, after))
 
     async def last_seal(self) -> SealRow | None:
         rows = await self._rows("last_seal")

@@ -1,1 +1,1 @@
-"""Retention, partitions, schedules: what chores write."""
+"""Retention, schedules: what chores write."""

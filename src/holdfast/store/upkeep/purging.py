@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from holdfast.kernel.job import text_digest
@@ -11,13 +10,15 @@ from holdfast.kernel.proof.purge import JOBS, PAYLOADS, pack_ranges, purge_diges
 from holdfast.kernel.proof.seal import NOTHING
 from holdfast.store.dialect import Dialect
 from holdfast.store.port import PurgeRow
+from holdfast.store.read.rows import histories
 from holdfast.store.script import Many, Query, Row, Script
+from holdfast.store.upkeep.erasing import blank, forget
 
 Tables = Mapping[str, Lifecycle]
 BELONGINGS = (
     *("drop@signal.job_id", "drop@step.job_id", "drop@checkpoint.job_id", "drop@artifact.job_id", "drop@dead.job_id"),
     *("drop@key.job_id", "drop@deadline.job_id", "drop_edges", "drop@node.job_id", "drop@flow.id"),
-    *("drop@event.job_id", "drop@job.id"),
+    *("drop@rest.id", "drop@job.id"),
 )
 
 
@@ -27,12 +28,12 @@ def prune(dialect: Dialect, tables: Tables, job_ids: Sequence[str], now_ms: int)
     jobs = yield from _unneeded(dialect, job_ids)
     over = [row[0] for row in jobs if is_over(tables.get(row[1]), row[2])]
     [(sealed_pos,)] = yield Query("sealed_pos")
-    positions: dict[str, list[int]] = defaultdict(list)
-    for pos, job_id, _, _ in (yield Query("purge_events", {"ids": dialect.array(over)})):
-        positions[job_id].append(pos)
+    found = yield from histories(dialect, over)
+    positions = {job_id: [event.pos for event in events] for job_id, events in found.items()}
     gone = [job_id for job_id in over if job_id in positions and max(positions[job_id]) <= sealed_pos]
     if not gone:
         return None
+    yield from forget(dialect, gone)
     for name in BELONGINGS:
         yield Query(name, {"ids": dialect.array(gone)})
     return (yield from _record(number, digest, now_ms, JOBS, len(gone), [positions[i] for i in gone]))
@@ -42,27 +43,17 @@ def purge_payloads(dialect: Dialect, job_ids: Sequence[str], now_ms: int) -> Scr
     """Remove the bodies of those of these jobs that are finished and that no flow needs; digests take their place."""
     number, digest = yield from _begin()
     jobs = {row[0]: row for row in (yield from _unneeded(dialect, job_ids))}
-    events = yield Query("purge_events", {"ids": dialect.array(list(jobs))})
+    found = yield from histories(dialect, list(jobs))
     bodies = {job_id for job_id, row in jobs.items() if row[3] is not None or row[5] is not None}
-    bodies |= {job_id for _, job_id, _, payload in events if payload is not None}
-    positions: dict[str, list[int]] = {job_id: [] for job_id in bodies}
-    for pos, job_id, _, _ in events:
-        if job_id in positions:
-            positions[job_id].append(pos)
-    bodies = {job_id for job_id in bodies if positions[job_id]}
+    bodies |= {job_id for job_id, events in found.items() if any(event.payload is not None for event in events)}
+    positions = {job_id: [event.pos for event in found[job_id]] for job_id in bodies if found.get(job_id)}
+    bodies = set(positions)
     if not bodies:
         return None
-    yield Many(
-        "blank_job",
-        [
-            (text_digest(payload, kept), text_digest(outcome, kept_outcome), job_id)
-            for job_id, _, _, payload, kept, outcome, kept_outcome in jobs.values()
-            if job_id in bodies
-        ],
-    )
-    blank = [(text_digest(row[3]), row[1], row[2]) for row in events if row[1] in bodies and row[3] is not None]
-    if blank:
-        yield Many("blank_event", blank)
+    own = [row for job_id, row in jobs.items() if job_id in bodies]
+    yield Many("blank_job", [(text_digest(row[3], row[4]), row[0]) for row in own])
+    yield Many("blank_outcome", [(text_digest(row[5], row[6]), row[0]) for row in own])
+    yield from blank(dialect, sorted(bodies))
     for name in ("blank_signals", "blank_dead"):
         yield Query(name, {"ids": dialect.array(sorted(bodies))})
     held = [positions[job_id] for job_id in bodies]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from holdfast.kernel.errors import BusyError
 from holdfast.kernel.job import Job, is_id
@@ -12,9 +11,9 @@ from holdfast.kernel.policy import Lost
 from holdfast.store.database import Driver, is_there, now_of
 from holdfast.store.jobs.admission import Tables
 from holdfast.store.jobs.remembering import remembered
+from holdfast.store.jobs.turns import move_up
 from holdfast.store.port import Ask, Facts, PurgeRow, SealRow, VersionError
-from holdfast.store.script import Query, Script, rows_of
-from holdfast.store.upkeep.partitions import wanted, week_of
+from holdfast.store.script import Many, Query, Script, rows_of
 from holdfast.store.upkeep.purging import drop_expired, prune, purge_payloads
 
 
@@ -51,7 +50,17 @@ class SqlUpkeep:
     async def promote(self, now_ms: int, limit: int) -> int:
         if not await is_there(self._driver, "deadline_passed", now_ms):
             return 0
-        return await self._driver.write(self._dialect.promote(now_ms, limit))
+        return await self._driver.write(self._promote(now_ms, limit))
+
+    def _promote(self, now_ms: int, limit: int) -> Script[int]:
+        passed = yield Query("deadlines", {"now_ms": now_ms, "limit": limit})
+        if not passed:
+            return 0
+        yield Many("spend_deadline", [(job_id, at_ms) for job_id, at_ms, _ in passed])
+        turns: dict[str, int] = {}
+        for job_id, _, turn in passed:
+            turns[job_id] = min(turn, turns.get(job_id, turn))
+        return len((yield from move_up(self._dialect, turns)))
 
     async def add_seal(self, seal: SealRow) -> bool:
         rows = await self._driver.write(rows_of("add_seal", seal._asdict()), single=True)
@@ -86,26 +95,6 @@ class SqlUpkeep:
     async def named_blobs(self, digests: Sequence[str]) -> set[str]:
         rows = await self._driver.read(rows_of("named_blobs", {"digests": self._dialect.array(digests)}))
         return {row[0] for row in rows}
-
-    async def ensure_partitions(self, now_ms: int | None = None, weeks: int = 4) -> list[str]:
-        if self._dialect.name == "sqlite":
-            return []
-        at_ms = await now_of(self._driver) if now_ms is None else now_ms
-        have = {row[0] for row in await self._driver.read(rows_of("partitions"))}
-        missing = [week for week in wanted(at_ms, weeks) if week.name not in have]
-        # One transaction each: the lock that it takes is held for a moment only.
-        return [week.name for week in missing if await self._partition("add_partition", week._asdict())]
-
-    async def drop_partitions(self, now_ms: int | None = None) -> list[str]:
-        if self._dialect.name == "sqlite":
-            return []
-        this_week, _ = week_of(await now_of(self._driver) if now_ms is None else now_ms)
-        names = [row[0] for row in await self._driver.read(rows_of("partitions")) if row[0] < this_week]
-        return [name for name in names if await self._partition("drop_partition", {"name": name})]
-
-    async def _partition(self, statement: str, params: dict[str, Any]) -> bool:
-        [(done,)] = await self._driver.write(rows_of(statement, params), single=True)
-        return bool(done)
 
 
 def _ids(job_ids: Sequence[str]) -> list[str]:
