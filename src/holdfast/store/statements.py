@@ -39,6 +39,12 @@ WALKS = {
     "id": (),
 }
 """Ways to go through jobs by id, newest first: the columns that stand before the id in the index of each."""
+OF_PLACES = ("queue", "lifecycle")
+"""What the places where jobs stand know of them as well."""
+
+INDEXES = {"parent_id": "parent", "correlation_id": "correlation", "task": "task"}
+"""What an index of its own tells of a job, without a look at it."""
+
 STANDS = "stands"
 """A filter for jobs of a state wherever they stand; that of `state` is for those at rest alone."""
 
@@ -73,7 +79,10 @@ def _variant(dialect: str, words: str) -> dict[str, str]:
         return {"table": f"holdfast_{table}", "column": column}
     along, *filters = words.split("+")
     if along == "standing":
-        return {"where": _of_job([name for name in FILTERS if name in filters])}
+        own = " ".join(f"AND {name} = :{name}" for name in OF_PLACES if name in filters)
+        indexed = " ".join(_of_index(name) for name in INDEXES if name in filters)
+        others = [name for name in FILTERS if name in filters and name not in OF_PLACES and name not in INDEXES]
+        return {"own": own, "where": f"{indexed} {_of_job(others)}"}
     walked = "holdfast_rest" if along == "state" else "holdfast_job"
     return {
         "walked": walked,
@@ -101,6 +110,12 @@ def _of_job(filters: Sequence[str]) -> str:
     """Filters that only the job itself can tell, in words that no plan begins at the jobs with."""
     passes = "".join(f" AND coalesce(job.{name}, '') || '' = :{name}" for name in filters)
     return f"AND (SELECT 1 FROM holdfast_job AS job WHERE job.id = stretch.id{passes}) IS NOT NULL" if filters else ""
+
+
+def _of_index(name: str) -> str:
+    index = f"{{hint holdfast_job_{INDEXES[name]}}}"
+    look = f"SELECT 1 FROM holdfast_job AS job {index} WHERE job.{name} = :{name} AND job.id = stretch.id"
+    return f"AND ({look}) IS NOT NULL"
 
 
 def _range(dialect: str, along: str) -> str:

@@ -44,7 +44,8 @@ def walk(where: Filter, limit: int, before: str, steps: int) -> Script[Walked]:
         if state is None:
             found.append((yield from _along(equal, *place)))
             continue
-        [(standing,)] = yield Query("standing", {"cap": FEW + 1})
+        # Jobs under one key are few; else those that stand are, as a rule.
+        [(standing,)] = [(FEW + 1,)] if "key" in equal else (yield Query("standing", {"cap": FEW + 1}))
         if standing > FEW:
             found.append((yield from _along(equal, *place, stands=True)))
         else:
@@ -55,7 +56,7 @@ def walk(where: Filter, limit: int, before: str, steps: int) -> Script[Walked]:
 
 def _standing(equal: Mapping[str, Any], limit: int, before: str, low: str) -> Script[Walked]:
     """Those that can be claimed or are held."""
-    others = [name for name in FILTERS if name in equal and name != "state"]
+    others = [name for name in equal if name != "state"]
     params = {**equal, "before": before, "low": low, "most": 2**31, "limit": limit + 1}
     return _walked((yield Query("+".join(["standing_list@standing", *others]), params)), limit, None)
 

@@ -6,9 +6,9 @@ WHERE id {in SELECT id
 FROM (
     SELECT id
     FROM (
-        SELECT id FROM holdfast_ready WHERE state = :state
+        SELECT id FROM holdfast_ready WHERE state = :state {own}
         UNION ALL
-        SELECT id FROM holdfast_member WHERE state = :state
+        SELECT id FROM holdfast_member WHERE state = :state {own}
     ) AS either
     WHERE id >= :low AND id < :before
     ORDER BY id DESC
