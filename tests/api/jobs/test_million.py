@@ -16,6 +16,7 @@ from tests.engines import STORES
 pytestmark = pytest.mark.slow
 
 LIMIT_S = 0.1
+PAUSE_S = 0.5
 TRIES = 10
 """The fastest of so many at most: the machine has other things to do, the statement has not."""
 
@@ -49,6 +50,8 @@ def fastest(client: Client, path: str, **params: Any) -> tuple[float, Any]:
         body = answer.json() if "json" in answer.headers["content-type"] else answer.text
         if times[-1] < LIMIT_S:
             break
+        # Whatever else the machine is at, such as cleaning up after a million rows, comes to an end.
+        time.sleep(PAUSE_S)
     return min(times), body
 
 
