@@ -1,4 +1,4 @@
-"""Changes that are asked for from outside: lock, decide, apply, remember, in one transaction."""
+"""Changes that are asked for from outside: look, decide, apply, remember, in one transaction."""
 
 from __future__ import annotations
 
@@ -65,14 +65,11 @@ class Changing:
         raise BusyError(f"job {self._left[0]} keeps moving")
 
     def _stand(self, now_ms: int) -> Script[list[Stands]]:
-        """The jobs. Those that are under way are locked; a flow, and what is over, by whoever changes it."""
+        """The jobs, and the flows of nodes, which are locked. A job is not: whoever moves it names the place it saw."""
         wanted = self._left
         flows = yield from lock(self._dialect, wanted)
-        locked = yield Query("lock_jobs", {"ids": self._dialect.array(wanted)})
-        jobs = {job.id: job for job in map(Job._make, locked)}
-        if rest := [job_id for job_id in wanted if job_id not in jobs]:
-            found = yield Query("get_many", {"ids": self._dialect.array(rest)})
-            jobs |= {job.id: job for job in map(Job._make, found)}
+        found = yield Query("get_many", {"ids": self._dialect.array(wanted)})
+        jobs = {job.id: job for job in map(Job._make, found)}
         for job_id in wanted:
             if job_id not in jobs:
                 missing = NotFoundError("job", job_id, "holdfast job list")
@@ -118,7 +115,7 @@ class Changing:
                     continue
             self._moved.append(job.id)
         applied = yield from apply(dialect, list(changes.values()), self._admission, self.followed)
-        # What is over was not locked: of two that bring it back the second finds it gone, and is decided anew.
+        # Nothing is locked but flows: whoever comes second finds the job gone from its place, and decides anew.
         for refusal in applied.refused:
             if refusal.why == "key":
                 [(_, scope, key)] = yield Query("keys_of", {"ids": dialect.array([refusal.job_id])})

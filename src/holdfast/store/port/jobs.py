@@ -88,7 +88,7 @@ class Jobs(Protocol):
         ...
 
     async def change(self, job_ids: Sequence[str], decide: Decide, ask: Ask) -> Facts:
-        """Decide what becomes of jobs while nobody else can move them, and do it.
+        """Decide what becomes of jobs as they stand, and do it; anew for those that somebody moved meanwhile.
 
         NotFoundError for one that is not there. What the decision refuses is left as it is: of several jobs, and under
         an `op_id`, the answer says why; else it is raised. Flows are locked before their nodes, nodes before others.

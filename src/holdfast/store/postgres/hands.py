@@ -20,18 +20,8 @@ TOKEN, AT, SIZE, MOVED_TO, TURN = range(FIELDS, FIELDS + 5)
 """Where a row goes on behind the fields of a job."""
 
 MOVED = (
-    *(
-        "id",
-        "attempt",
-        "version",
-        "tries",
-        "losses",
-        "changed_at_ms",
-        "started_at_ms",
-        "finished_at_ms",
-        "expires_at_ms",
-    ),
-    *("kept", "token", "at", "due_at_ms", "turn"),
+    *("id", "attempt", "version", "tries", "losses", "changed_at_ms", "started_at_ms", "finished_at_ms"),
+    *("expires_at_ms", "kept", "token", "at", "due_at_ms", "turn"),
 )
 _OF_JOB = ("id", "attempt", "version", "tries", "losses", "changed_at_ms", "started_at_ms", "finished_at_ms")
 ROW = itemgetter(
